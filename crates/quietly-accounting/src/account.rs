@@ -1,0 +1,343 @@
+//! What a list of mechanisms costs together, as an interval, refined until it is narrow.
+use crate::{
+    cells::{Grid, Side},
+    compose::{Curve, Target, Term, compose, tilt},
+    gaussian,
+    interval::Interval,
+    law::Law,
+    part::{Direction, Part, Ready, Resolution},
+};
+
+/// Mechanisms run on the same records: Gaussian releases by their total μ², the rest one by one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Account {
+    pub(crate) mu_squared: f64,
+    pub(crate) parts: Vec<(Part, u64)>,
+}
+
+/// The width, relative to the answer, at which refinement stops, and where it gives up.
+const NARROW: f64 = 2.5e-3;
+const ROUNDS: usize = 4;
+const MOST_CELLS: f64 = (1 << 19) as f64;
+const MOST_POINTS: usize = 2400;
+/// Share of δ that truncation may cost.
+const TRUNCATION: f64 = 1e-6;
+
+/// A curve δ(ε) known from one side.
+pub(crate) enum Profile {
+    Composed(Curve),
+    Allocated(Law, Direction, Side),
+}
+
+impl Profile {
+    pub(crate) fn delta(&self, epsilon: f64) -> f64 {
+        match self {
+            Profile::Composed(curve) => curve.delta(epsilon),
+            Profile::Allocated(law, Direction::Removed, side) => law.delta_removed(epsilon, *side),
+            Profile::Allocated(law, Direction::Added, side) => law.delta_added(epsilon, *side),
+        }
+    }
+
+    fn epsilon(&self, target: f64) -> f64 {
+        match self {
+            Profile::Composed(curve) => curve.epsilon(target),
+            Profile::Allocated(_, _, side) => {
+                let (low, high) = crossing(|e| exceeds(self.delta(e), target));
+                if *side == Side::Above { high } else { low }
+            }
+        }
+    }
+
+    fn answer(&self, target: Target) -> f64 {
+        match target {
+            Target::Delta(delta) => self.epsilon(delta),
+            Target::Epsilon(epsilon) => self.delta(epsilon),
+        }
+    }
+}
+
+/// Whether a bound on δ is above the target. What is not a number is.
+fn exceeds(delta: f64, target: f64) -> bool {
+    delta.is_nan() || delta > target
+}
+
+/// Brackets the point up to which `above` holds, for an `above` that stays false once it is.
+pub(crate) fn crossing(above: impl Fn(f64) -> bool) -> (f64, f64) {
+    if !above(0.0) {
+        return (0.0, 0.0);
+    }
+    let mut high = 1.0 / 64.0;
+    while above(high) {
+        high *= 2.0;
+        if high > 1e5 {
+            return (high, f64::INFINITY);
+        }
+    }
+    let mut low = 0.0;
+    while high - low > 1e-12 * high {
+        let mid = 0.5 * (low + high);
+        if above(mid) { low = mid } else { high = mid }
+    }
+    (low, high)
+}
+
+impl Account {
+    pub(crate) fn gaussian(mu: f64) -> Account {
+        Account { mu_squared: mu * mu, parts: vec![] }
+    }
+
+    pub(crate) fn part(part: Part) -> Account {
+        Account { mu_squared: 0.0, parts: vec![(part, 1)] }
+    }
+
+    pub(crate) fn repeat(&mut self, times: u64) {
+        self.mu_squared *= times as f64;
+        self.parts.iter_mut().for_each(|(_, t)| *t = t.saturating_mul(times));
+    }
+
+    pub(crate) fn join(&mut self, other: &Account) {
+        self.mu_squared += other.mu_squared;
+        for (part, times) in &other.parts {
+            match self.parts.iter_mut().find(|(p, _)| p == part) {
+                Some((_, t)) => *t = t.saturating_add(*times),
+                None => self.parts.push((part.clone(), *times)),
+            }
+        }
+    }
+
+    /// The parts that are composed numerically, the Gaussians as one of them.
+    fn numeric(&self) -> Vec<(Part, u64)> {
+        let gathered = |(part, times): &(Part, u64)| match part.is_fine(*times, 1e-15) {
+            true => (Part::Many { sampled: Box::new(part.clone()), times: *times }, 1),
+            false => (part.clone(), *times),
+        };
+        let mut parts: Vec<(Part, u64)> = self.parts.iter().map(gathered).collect();
+        if self.mu_squared > 0.0 {
+            parts.push((Part::Gaussian { sigma: 1.0 / self.mu_squared.sqrt() }, 1));
+        }
+        parts
+    }
+
+    /// The mechanism's ε at a δ, or δ at an ε, as an interval.
+    pub(crate) fn bracket(&self, target: Target) -> Interval {
+        // Composition of Gaussians is exact up to the rounding of μ² itself.
+        if self.parts.is_empty() {
+            let low = self.mu_squared.sqrt() * (1.0 - 1e-14);
+            let high = self.mu_squared.sqrt() * (1.0 + 1e-14);
+            return match target {
+                Target::Delta(d) => {
+                    Interval::new(gaussian::epsilon(low, d).lower, gaussian::epsilon(high, d).upper)
+                }
+                Target::Epsilon(e) => {
+                    Interval::new(gaussian::delta(low, e).lower, gaussian::delta(high, e).upper)
+                }
+            };
+        }
+        if let Some(known) = self.pure(target) {
+            return known;
+        }
+        let narrow = match target {
+            Target::Delta(_) => NARROW,
+            Target::Epsilon(_) => 10.0 * NARROW,
+        };
+        let mut resolution = self.first_resolution(target);
+        let mut best = Interval { lower: 0.0, upper: f64::INFINITY };
+        for round in 0..ROUNDS {
+            let found = self.at(target, &mut resolution);
+            best = Interval::new(best.lower.max(found.lower), best.upper.min(found.upper));
+            let width = best.relative_width();
+            if width <= narrow || round + 1 == ROUNDS || !self.refine(&mut resolution, narrow / width) {
+                break;
+            }
+        }
+        if let Target::Epsilon(_) = target {
+            best.upper = best.upper.min(1.0);
+        }
+        best
+    }
+
+    /// If every part is pure, losses add: at δ = 0 or for a single part that is the answer's ceiling.
+    fn pure(&self, target: Target) -> Option<Interval> {
+        let [(part, 1)] = &self.parts[..] else { return None };
+        if self.mu_squared > 0.0 {
+            return None;
+        }
+        // One release has a closed form: δ = 1 - e^((ε - 1/b)/2) for Laplace, (e^ε₀ - e^ε)/(1 + e^ε₀) for a pure pair.
+        let (epsilon, delta): (f64, f64) = match (part, target) {
+            (Part::Laplace { scale }, Target::Delta(d)) => (1.0 / scale + 2.0 * (-d).ln_1p(), 0.0),
+            (Part::Laplace { scale }, Target::Epsilon(e)) => (0.0, -(0.5 * (e - 1.0 / scale)).exp_m1()),
+            (Part::Pure { epsilon }, Target::Delta(d)) => {
+                let level = epsilon.exp() - d * (1.0 + epsilon.exp());
+                (level.max(1.0).ln(), 0.0)
+            }
+            (Part::Pure { epsilon }, Target::Epsilon(e)) => {
+                (0.0, (epsilon.exp() - e.exp()) / (1.0 + epsilon.exp()))
+            }
+            _ => return None,
+        };
+        let value = if matches!(target, Target::Delta(_)) { epsilon } else { delta }.max(0.0);
+        Some(Interval::new(value * (1.0 - 1e-12), value * (1.0 + 1e-12)))
+    }
+
+    fn first_resolution(&self, target: Target) -> Resolution {
+        let parts = self.numeric();
+        let total: f64 = parts.iter().map(|(_, t)| *t as f64).sum();
+        let variance: f64 = parts.iter().map(|(p, t)| *t as f64 * p.spread().powi(2)).sum();
+        let delta = match target {
+            Target::Delta(delta) => delta,
+            Target::Epsilon(_) => 1e-12,
+        };
+        let tail = TRUNCATION * delta / total;
+        let length = parts.iter().map(|(p, _)| p.length(tail)).fold(0.0, f64::max);
+        let step = (0.1 * (variance / total).sqrt()).clamp(2.0 * length / MOST_CELLS, length / 64.0);
+        let mut resolution = Resolution { step, points: 400, tail, delta };
+        self.align(&mut resolution);
+        resolution
+    }
+
+    /// Makes the step divide the first atom's loss.
+    fn align(&self, resolution: &mut Resolution) {
+        if let Some(unit) = self.parts.iter().find_map(|(p, _)| p.unit()) {
+            resolution.step = unit / (unit / resolution.step).ceil();
+        }
+    }
+
+    /// Errors fall with the square of the step. False if there is no room left.
+    fn refine(&self, resolution: &mut Resolution, wanted: f64) -> bool {
+        let factor = (0.8 * wanted.sqrt()).clamp(0.1, 0.6);
+        let parts = self.numeric();
+        let length = parts.iter().map(|(p, _)| p.length(resolution.tail)).fold(0.0, f64::max);
+        let finest = length / MOST_CELLS;
+        if resolution.step <= 1.01 * finest || resolution.points >= MOST_POINTS {
+            return false;
+        }
+        resolution.step = (resolution.step * factor).max(finest);
+        resolution.points = ((resolution.points as f64 / factor) as usize).min(MOST_POINTS);
+        self.align(resolution);
+        true
+    }
+
+    /// Both sides in the worse direction. Coarsens the step where the window would not fit.
+    fn at(&self, target: Target, resolution: &mut Resolution) -> Interval {
+        loop {
+            let above = self.profiles(target, Side::Above, *resolution);
+            let below = self.profiles(target, Side::Below, *resolution);
+            if let (Some(above), Some(below)) = (above, below) {
+                let worst = |profiles: &[Profile]| profiles.iter().map(|p| p.answer(target)).fold(0.0, f64::max);
+                return Interval::new(worst(&below), worst(&above));
+            }
+            resolution.step *= 2.0;
+            self.align(resolution);
+        }
+    }
+
+    /// The curve in each direction (one, if they are the same). `None` if the window does not fit.
+    pub(crate) fn profiles(&self, target: Target, side: Side, resolution: Resolution) -> Option<Vec<Profile>> {
+        let parts = self.numeric();
+        let ready: Vec<(Ready<'_>, u64)> = parts.iter().map(|(p, t)| (p.ready(side, resolution), *t)).collect();
+        let both = [Direction::Removed, Direction::Added];
+        if let [(Ready::Law(law), 1)] = &ready[..] {
+            return Some(both.map(|d| Profile::Allocated(law.clone(), d, side)).into());
+        }
+        let directions = if parts.iter().all(|(p, _)| p.is_symmetric()) { &both[..1] } else { &both[..] };
+        let profile = |&direction: &Direction| {
+            let grid = |r: &Ready<'_>| -> Grid { r.cells(direction, side, resolution).grid(side) };
+            let terms: Vec<Term> = ready.iter().map(|(r, t)| (grid(r), *t)).collect();
+            compose(&terms, tilt(&terms, target), side).map(Profile::Composed)
+        };
+        directions.iter().map(profile).collect()
+    }
+
+    /// An upper bound under replace-one, through the record's absence: for every e,
+    /// δ(ε) ≤ δ(with ‖ without)(e) + e^e·δ(without ‖ with)(ε - e).
+    ///
+    /// P_z(E) ≤ e^e·P₀(E) + δ(with ‖ without)(e) and P₀(E) ≤ e^(ε-e)·P_z'(E) + δ(without ‖ with)(ε - e).
+    pub(crate) fn through_absence(&self, target: Target) -> f64 {
+        // The tilt wants the δ at which the two curves are read: about that of half the ε.
+        let (mut inner, outer) = match target {
+            Target::Delta(delta) => (0.3 * delta, Some(delta)),
+            Target::Epsilon(epsilon) => {
+                (self.bracket(Target::Epsilon(0.5 * epsilon)).upper.clamp(1e-15, 0.3), None)
+            }
+        };
+        let mut answer = f64::INFINITY;
+        for _ in 0..2 {
+            let query = Target::Delta(inner);
+            let mut resolution = self.first_resolution(query);
+            resolution.step *= 0.5;
+            resolution.points *= 2;
+            let profiles = loop {
+                match self.profiles(query, Side::Above, resolution) {
+                    Some(profiles) => break profiles,
+                    None => resolution.step *= 2.0,
+                }
+            };
+            let [removed, added] = [&profiles[0], &profiles[profiles.len() - 1]];
+            let at = |epsilon: f64| {
+                let through = |e: f64| removed.delta(e) + e.exp() * added.delta(epsilon - e);
+                golden(through, 0.0, epsilon).min(1.0)
+            };
+            match (target, outer) {
+                (Target::Epsilon(epsilon), _) => return at(epsilon),
+                (_, Some(delta)) => {
+                    answer = f64::min(answer, crossing(|e| exceeds(at(e), delta)).1);
+                    inner = (delta / (1.0 + (0.5 * answer).exp())).max(1e-15);
+                }
+                _ => unreachable!("a target is one of two"),
+            }
+        }
+        answer
+    }
+}
+
+/// The least value of a function with one valley, to a thousandth of the range.
+fn golden(f: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
+    const SHARE: f64 = 0.381_966_011_250_105;
+    let (mut a, mut b) = (low + SHARE * (high - low), high - SHARE * (high - low));
+    let (mut fa, mut fb) = (f(a), f(b));
+    for _ in 0..16 {
+        if fa < fb {
+            (high, b, fb) = (b, a, fa);
+            a = low + SHARE * (high - low);
+            fa = f(a);
+        } else {
+            (low, a, fa) = (a, b, fb);
+            b = high - SHARE * (high - low);
+            fb = f(b);
+        }
+    }
+    fa.min(fb)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[test]
+    fn probe() {
+        let show = |name: &str, parts: Vec<(Part, u64)>, delta: f64| {
+            let account = Account { mu_squared: 0.0, parts };
+            let clock = std::time::Instant::now();
+            let got = account.bracket(Target::Delta(delta));
+            println!("{name} delta={delta:e} {:.6} {:.6} width {:.3}% {:?}", got.lower, got.upper, 100.0 * got.relative_width(), clock.elapsed());
+        };
+        for (rate, sigma, t) in [(0.01, 1.0, 1000u64), (0.001, 0.8, 10000), (0.004, 1.1, 15000), (1e-4, 0.6, 100000), (0.05, 2.0, 500), (0.2, 4.0, 100), (1e-5, 0.5, 10_000_000), (0.01,0.1,3)] {
+            for delta in [1e-5, 1e-12] {
+                show(&format!("poisson {rate} {sigma} {t}"), vec![(Part::Poisson { rate, sigma }, t)], delta);
+                show(&format!("replaced {rate} {sigma} {t}"), vec![(Part::Replaced { rate, sigma }, t)], delta);
+                show(&format!("doubled {rate} {sigma} {t}"), vec![(Part::Doubled { rate, sigma:sigma*0.5 }, t)], delta);
+            }
+        }
+        for (scale, t) in [(1.0, 1), (1.0, 10), (1.0, 100), (1.0, 1000), (0.5, 100), (10.0, 1000), (0.1, 3), (3.7, 100)] {
+            show(&format!("laplace {scale} {t}"), vec![(Part::Laplace { scale }, t)], 1e-5);
+        }
+        for (steps, sigma, t) in [(10, 0.5, 1), (100, 1.0, 1), (100, 1.0, 10), (1000, 2.0, 10), (10000, 1.0, 5), (1000, 0.8, 3)] {
+            show(&format!("allocation {steps} {sigma} {t}"), vec![(Part::Allocation { steps, sigma }, t)], 1e-5);
+        }
+        for (steps, e, want) in [(10u64, 0.1, 23.0), (20, 1.0, 2.069), (100, 0.1, 7.30), (10000, 1.0, 0.62)] {
+            let a = Account::part(Part::Allocation { steps, sigma: want });
+            let clock = std::time::Instant::now();
+            println!("through {steps} want {e} got {} {:?}", a.through_absence(Target::Delta(1e-6)), clock.elapsed());
+        }
+        show("mixed", vec![(Part::Allocation { steps: 100, sigma: 2.0 }, 2), (Part::Gaussian { sigma: 10.0 }, 1), (Part::Laplace { scale: 20.0 }, 3), (Part::Poisson { rate: 0.01, sigma: 1.0 }, 50)], 1e-6);
+    }
+}

@@ -1,0 +1,152 @@
+//! A privacy loss put on a grid, from above and from below.
+//!
+//! Write L = ln P/Q for the privacy loss and x = e^-L. Everything an accountant asks of a dominating pair (P, Q) is
+//! E_P g(x) for convex, falling g; for a composition, g(x₁) = E(1 - e^ε x₁x₂⋯)₊ is convex and falling in x₁ once the
+//! other factors are held. So a loss may be replaced
+//!
+//! * **from above** by one whose x is spread out at equal mean, or lowered: every such expectation grows;
+//! * **from below** by one whose x is merged to its mean, or raised: every such expectation shrinks.
+//!
+//! Cut the outcomes into cells whose losses lie in [εᵢ, εᵢ₊₁], εᵢ = offset + i·h. Two non-negative numbers say all:
+//! Aᵢ = P(cell) - e^εᵢ Q(cell) and Bᵢ = e^εᵢ₊₁ Q(cell) - P(cell).
+//!
+//! * [`Cells::above`] sends each cell to its two ends, keeping P(cell) and Q(cell): Aᵢ/(1 - e^-h) to the upper and
+//!   Bᵢ/(e^h - 1) to the lower end. This is *connect the dots* (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, 2022,
+//!   arXiv:2207.04380).
+//! * [`Cells::below`] builds the atom at εᵢ from a share βᵢ₋₁ of the cell below it and the share 1 - βᵢ of the cell above
+//!   it. Their merged loss is at least εᵢ iff (1 - βᵢ)Aᵢ ≥ βᵢ₋₁Bᵢ₋₁; then it may be lowered to εᵢ. With equality nothing
+//!   is lowered and the error is of second order in h. Equality is a recursion, stable towards larger masses: it runs
+//!   from both ends to the grid point `meet`, the only one where a little is lost. Where most of the mass sits at one
+//!   edge (sampling at a small rate), `offset` places the grid so that nothing is lost there either.
+//!
+//! Computed A and B carry an error bound `slack`, added or taken away on the safe side. Masses that sum to a little more
+//! (less) than one are fine: every expectation above is monotone in the masses.
+
+/// What a mechanism's loss does in each cell of a grid of step `step`, first cell at index `first`.
+#[derive(Clone, Debug)]
+pub(crate) struct Cells {
+    pub(crate) step: f64,
+    pub(crate) offset: f64,
+    pub(crate) first: i64,
+    /// The grid point, counted from `first`, where the recursion from below and from above meet.
+    pub(crate) meet: usize,
+    pub(crate) cells: Vec<Cell>,
+    /// P-mass of losses under the first cell.
+    pub(crate) under: f64,
+    /// P(over) - e^top Q(over), where `over` is the set of losses above the last cell and `top` its upper end.
+    pub(crate) over_excess: f64,
+    /// e^top Q(over).
+    pub(crate) over_rest: f64,
+}
+
+/// One cell: its P-mass, A, B (see the module) and the error bound of all three.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cell {
+    pub(crate) mass: f64,
+    pub(crate) a: f64,
+    pub(crate) b: f64,
+    pub(crate) slack: f64,
+}
+
+/// Masses on a grid: `mass[j]` at loss offset + (first + j)·step, and `infinite` at +∞.
+#[derive(Clone, Debug)]
+pub(crate) struct Grid {
+    pub(crate) step: f64,
+    pub(crate) offset: f64,
+    pub(crate) first: i64,
+    pub(crate) mass: Vec<f64>,
+    pub(crate) infinite: f64,
+}
+
+/// From which side a number is approached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Above,
+    Below,
+}
+
+/// Relative rounding of the few products below, with room to spare.
+const ROUNDING: f64 = 1e-14;
+
+impl Cells {
+    pub(crate) fn grid(&self, side: Side) -> Grid {
+        let mass = match side {
+            Side::Above => self.above(),
+            Side::Below => self.below(),
+        };
+        let infinite = if side == Side::Above { self.over_excess } else { 0.0 };
+        Grid { step: self.step, offset: self.offset, first: self.first, mass, infinite }
+    }
+
+    fn above(&self) -> Vec<f64> {
+        let up = (1.0 + ROUNDING) / -(-self.step).exp_m1();
+        let down = (1.0 + ROUNDING) / self.step.exp_m1();
+        let mut mass = vec![0.0; self.cells.len() + 1];
+        for (i, cell) in self.cells.iter().enumerate() {
+            mass[i + 1] += (cell.a.max(0.0) + cell.slack) * up;
+            mass[i] += (cell.b.max(0.0) + cell.slack) * down;
+        }
+        mass[0] += self.under;
+        *mass.last_mut().expect("a grid has at least one point") += self.over_rest;
+        mass
+    }
+
+    fn below(&self) -> Vec<f64> {
+        let n = self.cells.len();
+        let share = self.shares();
+        let mut mass = vec![0.0; n + 1];
+        for (i, cell) in self.cells.iter().enumerate() {
+            let certain = (cell.mass - cell.slack).max(0.0) * (1.0 - ROUNDING);
+            mass[i] += (1.0 - share[i]) * certain;
+            mass[i + 1] += share[i] * certain;
+        }
+        mass[n] += (self.over_excess + self.over_rest) * (1.0 - 1e-6);
+        mass
+    }
+
+    /// The shares βᵢ of the module's text.
+    pub(crate) fn shares(&self) -> Vec<f64> {
+        let n = self.cells.len();
+        let meet = self.meet.min(n - 1);
+        let a = |i: usize| (self.cells[i].a - self.cells[i].slack).max(0.0);
+        let b = |i: usize| (self.cells[i].b + self.cells[i].slack).max(f64::MIN_POSITIVE);
+        let mut share = vec![0.0; n];
+        for i in (meet..n - 1).rev() {
+            share[i] = ((1.0 - share[i + 1]) * a(i + 1) / b(i)).min(1.0 - ROUNDING);
+        }
+        for i in 0..meet {
+            // At the very bottom there is nothing to balance: all of the cell may go up.
+            let need = if i == 0 { 0.0 } else { share[i - 1] * b(i - 1) };
+            if need > a(i) {
+                share[i - 1] = a(i) / b(i - 1) * (1.0 - ROUNDING);
+            } else if a(i) > 0.0 {
+                share[i] = (1.0 - need / a(i)) * (1.0 - ROUNDING);
+            }
+        }
+        if meet > 0 {
+            let most = (1.0 - share[meet]) * a(meet) / b(meet - 1) * (1.0 - ROUNDING);
+            share[meet - 1] = share[meet - 1].min(most);
+        }
+        share
+    }
+
+    /// Adds an atom of mass `mass` at the finite loss `loss`. Losses outside the grid are the caller's bug.
+    pub(crate) fn add_atom(&mut self, loss: f64, mass: f64) {
+        let place = (loss - self.offset) / self.step;
+        let index = ((place.floor() as i64 - self.first).max(0) as usize).min(self.cells.len() - 1);
+        let low = self.offset + (self.first + index as i64) as f64 * self.step;
+        let cell = &mut self.cells[index];
+        cell.mass += mass;
+        cell.a += mass * -(low - loss).exp_m1();
+        cell.b += mass * (low + self.step - loss).exp_m1();
+        // The loss is known to a few units, and A and B move with it one for one.
+        cell.slack += mass * 4.0 * f64::EPSILON * (1.0 + loss.abs());
+    }
+
+    /// Cells from index `first` on, with nothing in them yet.
+    pub(crate) fn empty(step: f64, first: i64, count: usize) -> Cells {
+        let cells = vec![Cell::default(); count.max(1)];
+        let meet = (-first).clamp(0, cells.len() as i64 - 1) as usize;
+        Cells { step, offset: 0.0, first, meet, cells, under: 0.0, over_excess: 0.0, over_rest: 0.0 }
+    }
+}

@@ -1,0 +1,315 @@
+//! Laws of likelihood ratios, bounded from above and below by few atoms.
+//!
+//! For a pair (P, Q) let S = P/Q, a positive variable of mean one under Q. Both directions of the pair are in its law:
+//! δ(P ‖ Q) = E(S - e^ε)₊ and δ(Q ‖ P) = E(1 - e^ε S)₊. Independent mechanisms multiply their ratios; random allocation
+//! averages them. Both expectations are convex in S and stay so in each factor (or summand) with the others held. A law of
+//! few atoms is therefore an upper bound if it was spread out at equal mean, a lower bound if it was merged to its means,
+//! **whatever the grid**: the grid decides only how close the bounds are.
+//!
+//! Two laws are combined pair by pair on a grid fitted to the result, all terms positive, so that every tail keeps its
+//! relative accuracy; t-fold combinations by repeated doubling. Spreading onto a grid of spacing g adds at most g²/4 to a
+//! variance, so n points cost a relative 1/n² and a few hundred suffice.
+//!
+//! Rounding: a mass is a sum of at most 2n positive products, so one doubling adds less than 2n + 4 units relative to twice
+//! what was there; t-fold that is below t·(2n + 4)·U, taken with n ≤ 4000 as `MASS`·t. A position gains 4 units a doubling
+//! (and doubles them in a product): below t·`POSITION`. Both are charged on the safe side.
+use crate::cells::{Cells, Side};
+
+/// A law of atoms at rising positions.
+#[derive(Clone, Debug)]
+pub(crate) struct Law {
+    position: Vec<f64>,
+    mass: Vec<f64>,
+    /// What spreading cut off at the top: P-mass with infinite loss.
+    cut: f64,
+    /// How many single laws were combined.
+    times: f64,
+}
+
+const MASS: f64 = 1e-12;
+const POSITION: f64 = 4e-15;
+/// No position lies above: Q(S > CEILING) ≤ 1/CEILING, and what P loses by moving it down is added to `cut`.
+const CEILING: f64 = 1e150;
+/// No grid point but the least lies below, so that no spacing's inverse overflows.
+const FLOOR: f64 = 1e-290;
+
+/// How ratios combine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Sum,
+    Product,
+}
+
+impl Operation {
+    #[inline(always)]
+    fn of(self, x: f64, y: f64) -> f64 {
+        match self {
+            Operation::Sum => x + y,
+            Operation::Product => x * y,
+        }
+    }
+}
+
+impl Law {
+    pub(crate) fn new(position: Vec<f64>, mass: Vec<f64>, cut: f64) -> Law {
+        Law { position, mass, cut, times: 1.0 }
+    }
+
+    /// The law of `times` independent copies combined.
+    pub(crate) fn repeat(&self, times: u64, operation: Operation, points: usize, delta: f64, side: Side) -> Law {
+        let mut all = self.clone();
+        let mut left = combinations(times);
+        for bit in (0..times.ilog2()).rev() {
+            // What lies beyond the fine part of a grid counts once for every use of the law.
+            let uses = match operation {
+                Operation::Sum => 1.0,
+                Operation::Product => (times >> bit) as f64 / times as f64,
+            };
+            left -= 1;
+            all = combine(&all, &all, operation, points, delta * uses * beyond(left), side);
+            if times >> bit & 1 == 1 {
+                left -= 1;
+                all = combine(&all, self, operation, points, delta * uses * beyond(left), side);
+            }
+        }
+        all
+    }
+
+    pub(crate) fn scale(&mut self, factor: f64) {
+        self.position.iter_mut().for_each(|x| *x *= factor);
+    }
+
+    /// The values under which lies `tail` of the mass, and above which lies `tail` of the mean.
+    fn range(&self, tail: f64) -> (f64, f64) {
+        let (mut mass, mut mean) = (0.0, 0.0);
+        let whole: f64 = self.position.iter().zip(&self.mass).map(|(x, p)| x * p).sum();
+        let low = self.position.iter().zip(&self.mass).find(|(_, p)| {
+            mass += **p;
+            mass > tail
+        });
+        let high = self.position.iter().zip(&self.mass).rev().find(|(x, p)| {
+            mean += **x * **p;
+            mean > tail * whole
+        });
+        (low.map_or(0.0, |l| *l.0), high.map_or(f64::MAX, |h| *h.0))
+    }
+
+    /// δ(ε) of the record's presence against its absence.
+    pub(crate) fn delta_removed(&self, epsilon: f64, side: Side) -> f64 {
+        let level = epsilon.exp();
+        let cut = if side == Side::Above { self.cut } else { 0.0 };
+        self.expect(side, 1.0, |x| x - level) + cut
+    }
+
+    /// δ(ε) of the record's absence against its presence.
+    pub(crate) fn delta_added(&self, epsilon: f64, side: Side) -> f64 {
+        let level = epsilon.exp();
+        self.expect(side, -1.0, |x| 1.0 - level * x)
+    }
+
+    /// Σ mass·(value)₊, positions and masses moved to the safe side.
+    fn expect(&self, side: Side, sign: f64, value: impl Fn(f64) -> f64) -> f64 {
+        let out = if side == Side::Above { 1.0 } else { -1.0 };
+        let shift = 1.0 + out * sign * POSITION * self.times;
+        let terms = self.position.iter().zip(&self.mass).map(|(x, p)| p * value(x * shift).max(0.0));
+        terms.sum::<f64>() * (1.0 + out * MASS * self.times)
+    }
+
+    /// The loss on a grid, in one of its two directions.
+    pub(crate) fn cells(&self, removed: bool, side: Side, step: f64) -> Cells {
+        let sign = if side == Side::Above { self.times } else { -self.times };
+        let out = sign * POSITION;
+        // Zero can be an atom of a spread law: its loss is infinite in one direction, and in the other it has no weight.
+        let atoms = || {
+            self.position.iter().zip(&self.mass).filter(|(x, p)| **x > 0.0 && **p > 0.0).map(|(x, p)| {
+                if removed { (x.ln() + out, p * x) } else { (-x.ln() + out, *p) }
+            })
+        };
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        for (loss, _) in atoms() {
+            (low, high) = (low.min(loss), high.max(loss));
+        }
+        let first = (low / step).floor() as i64 - 1;
+        let count = ((high / step).ceil() as i64 + 1 - first) as usize;
+        let mut cells = Cells::empty(step, first, count);
+        let scale = 1.0 + sign * MASS;
+        for (loss, mass) in atoms() {
+            cells.add_atom(loss, mass * scale);
+        }
+        let zero = self.position.iter().zip(&self.mass).filter(|(x, _)| **x <= 0.0).map(|(_, p)| p);
+        cells.over_excess = if removed { self.cut } else { zero.sum() };
+        if side == Side::Below {
+            cells.over_excess = 0.0;
+        }
+        let heaviest = cells.cells.iter().enumerate().max_by(|a, b| a.1.mass.total_cmp(&b.1.mass));
+        cells.meet = heaviest.map_or(0, |(i, _)| i);
+        cells
+    }
+}
+
+/// How many combinations a t-fold law takes.
+fn combinations(times: u64) -> u32 {
+    times.ilog2() + times.count_ones() - 1
+}
+
+/// The share of δ that may lie beyond a grid's fine part when `left` combinations are to follow. It at most doubles with
+/// each, so a factor of three keeps it under the next grid's own share.
+fn beyond(left: u32) -> f64 {
+    1e-6 * 3.0_f64.powi(-(left as i32))
+}
+
+/// The share of δ that may be cut from a single law of which `times` are combined.
+pub(crate) fn cut_share(times: u64, operation: Operation) -> f64 {
+    let uses = if operation == Operation::Product { times as f64 } else { 1.0 };
+    beyond(combinations(times) + 1) / uses
+}
+
+/// The law of the combination of two independent laws.
+fn combine(a: &Law, b: &Law, operation: Operation, points: usize, tail: f64, side: Side) -> Law {
+    let grid = fitted_grid(a, b, operation, points, tail);
+    let same = std::ptr::eq(a, b);
+    let last = grid.len() - 2;
+    let inverse: Vec<f64> = grid.windows(2).map(|w| 1.0 / (w[1] - w[0])).collect();
+    // Per cell: the mass, and the mean's distance from the cell's lower end.
+    let mut cells = vec![(0.0_f64, 0.0_f64); grid.len()];
+    let (mut start, mut above) = (0, 0.0);
+    for i in 0..a.mass.len() {
+        let (x, weight) = (a.position[i], a.mass[i]);
+        if weight == 0.0 {
+            continue;
+        }
+        let from = if same { i } else { 0 };
+        while start < last && grid[start + 1] < operation.of(x, b.position[from]) {
+            start += 1;
+        }
+        let mut k = start;
+        for j in from..b.mass.len() {
+            let mut y = operation.of(x, b.position[j]);
+            let w = weight * b.mass[j] * if same && j > i { 2.0 } else { 1.0 };
+            if y > CEILING {
+                above += w * (y - CEILING);
+                y = CEILING;
+            }
+            while k < last && grid[k + 1] < y {
+                k += 1;
+            }
+            cells[k].0 += w;
+            cells[k].1 += w * (y - grid[k]);
+        }
+    }
+    let times = a.times + b.times;
+    // A mean of cut laws has lost the mean of their cuts; a product, at most their sum.
+    let cut = match operation {
+        Operation::Sum => a.cut.max(b.cut),
+        Operation::Product => a.cut + b.cut + above,
+    };
+    match side {
+        Side::Above => {
+            let mut mass = vec![0.0; grid.len()];
+            for k in 0..=last {
+                let (m, mut up) = (cells[k].0, (cells[k].1 * inverse[k]).clamp(0.0, cells[k].0));
+                // A mass at the upper end must not leave a rounding error at the lower, which may be zero.
+                if m - up < 8.0 * f64::EPSILON * m {
+                    up = m;
+                }
+                mass[k] += m - up;
+                mass[k + 1] += up;
+            }
+            Law { position: grid, mass, cut, times }
+        }
+        Side::Below => {
+            let filled = (0..=last).filter(|&k| cells[k].0 > 0.0);
+            let (position, mass) =
+                filled.map(|k| (grid[k] + cells[k].1 / cells[k].0, cells[k].0)).unzip();
+            Law { position, mass, cut, times }
+        }
+    }
+}
+
+/// A grid for the combination of two laws: from its least to its greatest value, nearly all points where it matters.
+///
+/// In u = ln x the spacing is proportional to min(1, s + |u - c|), with c the median and s the spread of a coarse version
+/// of it: even in the bulk, relative in heavy tails.
+fn fitted_grid(a: &Law, b: &Law, operation: Operation, points: usize, tail: f64) -> Vec<f64> {
+    let (ca, cb) = (coarse(a), coarse(b));
+    let mut sums: Vec<(f64, f64)> = Vec::with_capacity(ca.len() * cb.len());
+    for (x, p) in &ca {
+        sums.extend(cb.iter().map(|(y, q)| (operation.of(*x, *y), p * q)));
+    }
+    sums.sort_unstable_by(|l, r| l.0.total_cmp(&r.0));
+    let total: f64 = sums.iter().map(|s| s.1).sum();
+    let at = |share: f64| {
+        let mut left = share * total;
+        let found = sums.iter().find(|s| {
+            left -= s.1;
+            left <= 0.0
+        });
+        found.or(sums.last()).map_or(1.0, |s| s.0.max(f64::MIN_POSITIVE))
+    };
+    // If the result is below that of two quantiles, one of the two is below its own.
+    let (a_low, a_high) = a.range(tail);
+    let (b_low, b_high) = b.range(tail);
+    let top = |law: &Law| law.position[law.position.len() - 1];
+    let (min, max) = (operation.of(a.position[0], b.position[0]), operation.of(top(a), top(b)).min(CEILING));
+    let (low, high) = (operation.of(a_low, b_low).max(min), operation.of(a_high, b_high).min(max));
+    let (c, s) = (at(0.5).ln(), ((at(0.75).ln() - at(0.25).ln()) / 1.35).clamp(1e-12, 1.0));
+    let spacing = Spacing::new(c, s);
+    let (from, to) = (spacing.forth(low.max(f64::MIN_POSITIVE).ln()), spacing.forth(high.ln()));
+    let mut grid = vec![min];
+    // A spread law has an atom at zero. Only sums with it may be spread back to it.
+    let above_zero = operation.of(a.position[1], b.position[1]);
+    if min == 0.0 && above_zero > FLOOR && above_zero < low {
+        grid.push(above_zero);
+    }
+    for i in 0..=points {
+        let x = spacing.back(from + (to - from) * i as f64 / points as f64).exp();
+        if x > FLOOR && x > grid[grid.len() - 1] && x < max {
+            grid.push(x);
+        }
+    }
+    grid.push(max);
+    if grid.len() < 3 || grid[grid.len() - 2] >= max {
+        grid.dedup();
+    }
+    grid
+}
+
+/// At most 32 atoms, neighbours merged.
+fn coarse(law: &Law) -> Vec<(f64, f64)> {
+    let chunk = law.mass.len().div_ceil(32);
+    let pairs = law.position.chunks(chunk).zip(law.mass.chunks(chunk));
+    let merged = pairs.map(|(x, p)| {
+        let mass: f64 = p.iter().sum();
+        let moment: f64 = x.iter().zip(p).map(|(x, p)| x * p).sum();
+        if mass > 0.0 { (moment / mass, mass) } else { (x[0], 0.0) }
+    });
+    merged.collect()
+}
+
+/// A change of variable u → w in which the spacing min(1, s + |u - c|) becomes even.
+pub(crate) struct Spacing {
+    centre: f64,
+    spread: f64,
+    /// Where the spacing reaches one.
+    knee: f64,
+}
+
+impl Spacing {
+    /// `spread` in (0, 1].
+    pub(crate) fn new(centre: f64, spread: f64) -> Spacing {
+        Spacing { centre, spread, knee: (1.0 / spread).ln() }
+    }
+
+    pub(crate) fn forth(&self, u: f64) -> f64 {
+        let Spacing { centre, spread, knee } = *self;
+        let d = (u - centre).abs();
+        let w = if d < 1.0 - spread { (d / spread).ln_1p() } else { knee + d - (1.0 - spread) };
+        w.copysign(u - centre)
+    }
+
+    pub(crate) fn back(&self, w: f64) -> f64 {
+        let Spacing { centre, spread, knee } = *self;
+        let d = if w.abs() < knee { spread * w.abs().exp_m1() } else { 1.0 - spread + w.abs() - knee };
+        centre + d.copysign(w)
+    }
+}

@@ -1,0 +1,356 @@
+//! Pairs of one-dimensional normal mixtures: Gaussian noise on a query whose input was sampled.
+//!
+//! In each pair the loss rises with x, so a cell of losses is an interval of x and its P- and Q-masses are differences of
+//! normal tails. Standard deviation `sigma`, gap one.
+//!
+//! | pair | P | Q | what it dominates |
+//! | --- | --- | --- | --- |
+//! | `Gaussian` | N(1) | N(0) | a Gaussian release; its own reverse |
+//! | `Removed` | (1-q)N(0) + qN(1) | N(0) | Poisson sampling at rate q, record present against absent |
+//! | `Added` | N(0) | (1-q)N(0) + qN(-1) | the same, absent against present, mirrored |
+//! | `Replaced` | (1-q)N(0) + qN(1) | (1-q)N(0) + qN(-1) | Poisson sampling, replace-one; its own reverse |
+//! | `Doubled` | (1-q)N(0) + qN(1), losses ≤ 0 mirrored | N(0) | fixed-size sampling, gap one = both clip norms |
+//!
+//! `Removed`, `Added`: Zhu, Dong and Wang, *Optimal Accounting of Differential Privacy via Characteristic Function*, 2022,
+//! Theorem 11. `Replaced`: for an event of probability m under N(0), Neyman and Pearson give
+//! P(E) ≤ (1-q)m + qΦ(Φ⁻¹(m) + 1/σ) and Q(E) ≥ (1-q)m + qΦ(Φ⁻¹(m) - 1/σ), both met by one half-line.
+//! `Doubled`: given which other record would take the place, compare (1-q)N(g') + qN(g) with (1-q)N(g') + qN(g″), all
+//! within gap one. Advanced joint convexity gives H_α ≤ H_α(Removed) for α ≥ 1; replace-one is symmetric, so
+//! H_α = 1 - α + αH_{1/α} extends it below one. The result is convex, hence a pair, hence it composes.
+use crate::{
+    cells::{Cell, Cells, Side},
+    law::{Law, Spacing},
+    normal::{U, upper_quantile, upper_tail},
+};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Kind {
+    Gaussian,
+    Removed,
+    Added,
+    Replaced,
+    Doubled,
+}
+
+/// A pair from the table above.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Mixture {
+    pub(crate) kind: Kind,
+    pub(crate) rate: f64,
+    pub(crate) sigma: f64,
+}
+
+/// Outcomes cut at rising losses.
+#[derive(Default)]
+struct Cut {
+    cells: Vec<Cell>,
+    /// P- and Q-mass of losses under the first.
+    under: (f64, f64),
+    over_excess: f64,
+    over_rest: f64,
+}
+
+/// One normal component: its centre, its weight in Q, and its weight in P less that in Q.
+struct Component {
+    centre: f64,
+    q: f64,
+    p_less_q: f64,
+}
+
+impl Mixture {
+    fn components(&self) -> Vec<Component> {
+        let r = self.rate;
+        let part = |centre, q, p_less_q| Component { centre, q, p_less_q };
+        match self.kind {
+            Kind::Gaussian => vec![part(0.0, 1.0, -1.0), part(1.0, 0.0, 1.0)],
+            Kind::Removed | Kind::Doubled => vec![part(0.0, 1.0, -r), part(1.0, 0.0, r)],
+            Kind::Added => vec![part(-1.0, r, -r), part(0.0, 1.0 - r, r)],
+            Kind::Replaced => vec![part(-1.0, r, -r), part(0.0, 1.0 - r, 0.0), part(1.0, 0.0, r)],
+        }
+    }
+
+    /// The x at which the loss is `loss`; infinite where no x has it.
+    fn threshold(&self, loss: f64) -> f64 {
+        let (r, s2) = (self.rate, self.sigma * self.sigma);
+        // The solution of ln(1 - r + r·exp((2x-1)/2s²)) = l.
+        let one_sided = |l: f64| {
+            let inner = l.exp_m1() / r;
+            if inner <= -1.0 { f64::NEG_INFINITY } else { 0.5 + s2 * inner.ln_1p() }
+        };
+        match self.kind {
+            Kind::Gaussian => 0.5 + s2 * loss,
+            Kind::Removed | Kind::Doubled => one_sided(loss),
+            Kind::Added => -one_sided(-loss),
+            Kind::Replaced => {
+                // With y = e^(x/s²), c = e^(-1/2s²): rc·y² - (1-r)(e^l - 1)·y - rc·e^l = 0, scaled by e^(-l/2)/rc.
+                // y·e^(-l/2) = t + √(t² + 1), t = (1-r)·sinh(l/2)/rc, and asinh(t) is its logarithm.
+                let log_t = ((1.0 - r) / r).ln() + 0.5 / s2 + log_sinh(0.5 * loss.abs());
+                let asinh = if log_t > 20.0 {
+                    log_t + std::f64::consts::LN_2
+                } else {
+                    log_t.exp().asinh()
+                };
+                s2 * (0.5 * loss + asinh.copysign(loss))
+            }
+        }
+    }
+
+    /// The loss at x.
+    fn loss(&self, x: f64) -> f64 {
+        let (r, s2) = (self.rate, self.sigma * self.sigma);
+        let one_sided = |x: f64| {
+            let t = (x - 0.5) / s2;
+            // ln(1 + r(e^t - 1)), or for large t the same after taking e^t out.
+            if t < 30.0 { (r * t.exp_m1()).ln_1p() } else { t + (r + (1.0 - r) * (-t).exp()).ln() }
+        };
+        match self.kind {
+            Kind::Gaussian => (x - 0.5) / s2,
+            Kind::Removed | Kind::Doubled => one_sided(x),
+            Kind::Added => -one_sided(-x),
+            Kind::Replaced => one_sided(x) - one_sided(-x),
+        }
+    }
+
+    /// The losses between which all but `tail` of P lies, on either side.
+    pub(crate) fn span(&self, tail: f64) -> (f64, f64) {
+        let z = self.sigma * upper_quantile(tail);
+        let (low, high) = match self.kind {
+            Kind::Gaussian => (1.0 - z, 1.0 + z),
+            Kind::Removed | Kind::Doubled => (-z, 1.0 + z),
+            Kind::Replaced => (-1.0 - z, 1.0 + z),
+            Kind::Added => (-z, z),
+        };
+        let (low, high) = (self.loss(low), self.loss(high));
+        if self.kind == Kind::Doubled { (-high, high) } else { (low, high) }
+    }
+
+    /// The loss on a grid of step `step`, all but `tail` of it on either side.
+    pub(crate) fn cells(&self, step: f64, tail: f64) -> Cells {
+        let (low, high) = self.span(tail);
+        match self.kind {
+            Kind::Doubled => self.doubled(step, ((high / step).ceil() as i64).max(1)),
+            Kind::Gaussian | Kind::Replaced => {
+                let (first, last) = ((low / step).floor() as i64, (high / step).ceil() as i64);
+                self.between(step, 0.0, first, last.max(first + 1))
+            }
+            Kind::Removed | Kind::Added => self.one_sided(step, low, high),
+        }
+    }
+
+    /// The loss of `Removed` has a floor, -ln(1/(1-q)), with most of the mass just above it; `Added` mirrors it. The grid
+    /// is placed so that what lies beyond the outermost grid point o balances a share of the cell on its other side.
+    fn one_sided(&self, step: f64, low: f64, high: f64) -> Cells {
+        let removed = self.kind == Kind::Removed;
+        let edge = if removed { (-self.rate).ln_1p() } else { -(-self.rate).ln_1p() };
+        let mut share = 0.5;
+        let mut cells = None;
+        for _ in 0..3 {
+            let unbalanced = |o: f64| {
+                if removed {
+                    self.above(o, o, o + step) * share + self.above(o, f64::NEG_INFINITY, o)
+                } else {
+                    -self.above(o, o, f64::INFINITY) - self.above(o, o - step, o) * share
+                }
+            };
+            // `unbalanced` is positive near the edge and falls away from it.
+            let (mut near, mut far) = (0.0, 1.0);
+            for _ in 0..40 {
+                let mid = 0.5 * (near + far);
+                let o = edge + if removed { mid * step } else { -mid * step };
+                let keeps = if removed { unbalanced(o) > 0.0 } else { unbalanced(o) < 0.0 };
+                if keeps { near = mid } else { far = mid }
+            }
+            let offset = edge + if removed { near * step } else { -near * step };
+            let built = if removed {
+                let last = ((high - offset) / step).ceil() as i64;
+                Cells { meet: 1, ..self.between(step, offset, -1, last.max(2)) }
+            } else {
+                let first = (((low - offset) / step).floor() as i64).min(-2);
+                Cells { meet: -first as usize, ..self.between(step, offset, first, 1) }
+            };
+            let shares = built.shares();
+            let next = if removed { 1.0 - shares[1] } else { shares[built.meet - 1] };
+            let done = (next - share).abs() < 0.01;
+            cells = Some(built);
+            if done {
+                break;
+            }
+            share = next * 0.998;
+        }
+        cells.expect("the loop runs at least once")
+    }
+
+    /// P - e^at·Q of the losses between two values.
+    fn above(&self, at: f64, from: f64, to: f64) -> f64 {
+        let growth = at.exp_m1();
+        let edge = |loss: f64| if loss.is_finite() { self.threshold(loss) } else { loss };
+        let (from, to) = (edge(from), edge(to));
+        let between = |centre: f64| {
+            let (a, b) = ((from - centre) / self.sigma, (to - centre) / self.sigma);
+            if a > 0.0 { upper_tail(a) - upper_tail(b) } else { upper_tail(-b) - upper_tail(-a) }
+        };
+        self.components().iter().map(|c| (c.p_less_q - growth * c.q) * between(c.centre)).sum()
+    }
+
+    /// Cells first..last by their masses.
+    ///
+    /// Aᵢ = Σ (p - q - q·(e^εᵢ - 1))·M over the components' masses M, written so that sampling at a small rate
+    /// cancels nothing. Each M is a difference of tails on the component's own side.
+    ///
+    /// The x used for a cell's edge is off by rounding. Both masses use the same x, so only its optimality suffers: the
+    /// mass between x and the true edge times the change of loss there, of the order of U², far inside the slack.
+    fn between(&self, step: f64, offset: f64, first: i64, last: i64) -> Cells {
+        let edges: Vec<f64> = (first..=last).map(|i| offset + i as f64 * step).collect();
+        let cut = self.cut(&edges);
+        let mut cells = Cells::empty(step, first, 1);
+        cells.offset = offset;
+        cells.meet = (-first).clamp(0, cut.cells.len() as i64 - 1) as usize;
+        cells.cells = cut.cells;
+        cells.under = cut.under.0;
+        cells.over_excess = cut.over_excess;
+        cells.over_rest = cut.over_rest;
+        cells
+    }
+
+    /// The masses between rising losses, and on both sides of them.
+    fn cut(&self, edges: &[f64]) -> Cut {
+        let mut cut = Cut { cells: vec![Cell::default(); edges.len() - 1], ..Cut::default() };
+        let edges: Vec<(f64, f64)> = edges.iter().map(|&l| (self.threshold(l), l.exp_m1())).collect();
+        for Component { centre, q, p_less_q } in self.components() {
+            let at = |x: f64| {
+                // Beyond 60 deviations a tail is zero, and its error with it.
+                let z = ((x - centre) / self.sigma).clamp(-60.0, 60.0);
+                let tail = upper_tail(z.abs());
+                (z, tail, tail * tail_error(z))
+            };
+            let (mut z, mut tail, mut noise) = at(edges[0].0);
+            let left = if z < 0.0 { tail } else { 1.0 - tail } + noise;
+            cut.under.0 += (q + p_less_q).max(0.0) * left;
+            cut.under.1 += q * left;
+            for (cell, pair) in cut.cells.iter_mut().zip(edges.windows(2)) {
+                let [(_, growth), (next_x, next_growth)] = [pair[0], pair[1]];
+                let (next_z, next_tail, next_noise) = at(next_x);
+                let between = if z >= 0.0 {
+                    tail - next_tail
+                } else if next_z < 0.0 {
+                    next_tail - tail
+                } else {
+                    1.0 - tail - next_tail
+                };
+                cell.mass += (q + p_less_q) * between;
+                cell.a += (p_less_q - growth * q) * between;
+                cell.b += (next_growth * q - p_less_q) * between;
+                let weight = p_less_q.abs() + next_growth.abs().max(growth.abs()) * q;
+                // The grid's losses are rounded, too: a few units, relative.
+                let grid = (1.0 + next_growth.max(0.0)) * next_growth.abs().ln_1p() * q;
+                cell.slack += weight * (noise + next_noise) + 4.0 * U * (weight + grid) * between.abs();
+                (z, tail, noise) = (next_z, next_tail, next_noise);
+            }
+            let growth = edges[edges.len() - 1].1;
+            let over = if z >= 0.0 { tail } else { 1.0 - tail };
+            cut.over_excess += (p_less_q - growth * q) * over
+                + (p_less_q.abs() + growth.abs() * q) * 2.0 * (noise + 4.0 * U * over);
+            cut.over_rest += (1.0 + growth) * q * (over + noise);
+        }
+        cut.over_excess = cut.over_excess.max(0.0);
+        cut
+    }
+
+    /// The law of P/Q under Q on about `points` atoms. For add or remove ask `Removed`: its law holds both directions.
+    pub(crate) fn law(&self, points: usize, tail: f64, side: Side) -> Law {
+        let (low, high) = self.span(tail);
+        let low = if self.kind == Kind::Removed { (-self.rate).ln_1p() } else { low };
+        // Spaced as in `law::fitted_grid`: even where most of the mass is, relative beyond.
+        let at = |z: f64| self.loss(z * self.sigma);
+        let centre = at(0.0).clamp(low, high);
+        let spread = ((at(0.674) - at(-0.674)) / 1.35).clamp(1e-12, 1.0);
+        let spacing = Spacing::new(centre, spread);
+        let (from, to) = (spacing.forth(low), spacing.forth(high));
+        let edge = |i: usize| spacing.back(from + (to - from) * i as f64 / points as f64);
+        let mut edges: Vec<f64> = (0..=points).map(edge).collect();
+        edges[0] = low;
+        edges.dedup_by(|next, last| next <= last);
+        let cut = self.cut(&edges);
+        let value: Vec<f64> = edges.iter().map(|l| l.exp()).collect();
+        let n = cut.cells.len();
+        if side == Side::Below {
+            let mut atoms: Vec<(f64, f64)> = Vec::with_capacity(n + 2);
+            if cut.under.1 > 0.0 {
+                atoms.push(((cut.under.0 / cut.under.1).min(value[0]), cut.under.1));
+            }
+            for (i, cell) in cut.cells.iter().enumerate() {
+                let width = value[i] * (edges[i + 1] - edges[i]).exp_m1();
+                let q = (cell.a.max(0.0) + cell.b.max(0.0)) / width;
+                if q > 0.0 {
+                    atoms.push((value[i] + (cell.a.max(0.0) / q).min(width), q));
+                }
+            }
+            let q = cut.over_rest / value[n];
+            if q > 0.0 {
+                atoms.push((value[n] + cut.over_excess / q, q));
+            }
+            let (position, mass) = atoms.into_iter().unzip();
+            return Law::new(position, mass, 0.0);
+        }
+        let mut position = vec![0.0];
+        position.extend(&value);
+        let mut mass = vec![0.0; n + 2];
+        mass[1] += cut.under.0 / value[0];
+        mass[0] += (cut.under.1 - cut.under.0 / value[0]).max(0.0);
+        for (i, cell) in cut.cells.iter().enumerate() {
+            let width = value[i] * (edges[i + 1] - edges[i]).exp_m1();
+            mass[i + 2] += (cell.a.max(0.0) + cell.slack) / width;
+            mass[i + 1] += (cell.b.max(0.0) + cell.slack) / width;
+        }
+        mass[n + 1] += cut.over_rest / value[n];
+        if mass[0] == 0.0 {
+            position.remove(0);
+            mass.remove(0);
+        }
+        Law::new(position, mass, cut.over_excess)
+    }
+
+    /// The positive losses of `Removed`, their mirror images, and the rest at zero.
+    fn doubled(&self, step: f64, last: i64) -> Cells {
+        let right = Mixture { kind: Kind::Removed, ..*self }.between(step, 0.0, 0, last);
+        let count = right.cells.len();
+        let mut cells = Cells::empty(step, -last, 2 * count);
+        let mut beside = right.over_excess + right.over_rest * (1.0 + (-last as f64 * step).exp());
+        for (i, cell) in right.cells.iter().enumerate() {
+            // Under Q the cell [l, l+h] has mass (a + b)/(e^(l+h) - e^l); mirrored, that is its P-mass, and a and b swap
+            // roles: A' = Q - e^-(l+h)P, B' = e^-l·P - Q.
+            let (low, high) = (i as f64 * step, (i + 1) as f64 * step);
+            let q = (cell.a + cell.b) / (low.exp() * step.exp_m1());
+            let mirrored = Cell {
+                mass: q,
+                a: cell.b * (-high).exp(),
+                b: cell.a * (-low).exp(),
+                slack: cell.slack * (-low).exp(),
+            };
+            cells.cells[count + i] = *cell;
+            cells.cells[count - 1 - i] = mirrored;
+            beside += cell.mass + q;
+        }
+        cells.over_excess = right.over_excess;
+        cells.over_rest = right.over_rest;
+        // Mirrored from beyond the grid: mass Q(over) at losses under -top.
+        cells.under = right.over_rest * (-last as f64 * step).exp();
+        // At loss zero: A = 0 and B = mass·(e^h - 1) in the cell [0, h].
+        let rest = (1.0 - beside).max(0.0);
+        let middle = &mut cells.cells[count];
+        middle.mass += rest;
+        middle.b += rest * step.exp_m1();
+        // The rest is one less a long sum.
+        middle.slack += 4.0 * U * count as f64 * step;
+        cells
+    }
+}
+
+/// Relative error of a normal tail at z, including that of z itself (three roundings).
+fn tail_error(z: f64) -> f64 {
+    (6.0 + 8.0 * z * z) * U
+}
+
+fn log_sinh(x: f64) -> f64 {
+    if x > 1.0 { x + (-(-2.0 * x).exp()).ln_1p() - std::f64::consts::LN_2 } else { x.sinh().ln() }
+}
