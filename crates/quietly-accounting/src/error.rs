@@ -44,6 +44,11 @@ impl Error {
         Error::within(name, want, got, (0.1..=1e5).contains(&got))
     }
 
+    pub(crate) fn rate(got: f64) -> Result<f64, Error> {
+        let want = "a probability: above 0 (at least 1e-9) and at most 1";
+        Error::within("rate", want, got, (1e-9..=1.0).contains(&got))
+    }
+
     pub(crate) fn delta(got: f64) -> Result<f64, Error> {
         let want = "from 1e-12 to 0.5 (0 has no finite answer for Gaussian noise)";
         Error::within("delta", want, got, (1e-12..=0.5).contains(&got))

@@ -10,7 +10,7 @@
 //! [arXiv:1805.06530]: https://arxiv.org/abs/1805.06530
 use crate::{
     interval::Interval,
-    normal::{U, cdf, erfcx, upper_tail},
+    normal::{U, erfcx, upper_tail},
 };
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 
@@ -116,7 +116,7 @@ pub(crate) fn selection_mu(range: f64) -> f64 {
 /// 2Φ(μ/2) - 1: δ at ε = 0, the total-variation distance.
 #[cfg(test)]
 fn total_variation(mu: f64) -> f64 {
-    cdf(0.5 * mu) - upper_tail(0.5 * mu)
+    crate::normal::cdf(0.5 * mu) - upper_tail(0.5 * mu)
 }
 
 #[cfg(test)]

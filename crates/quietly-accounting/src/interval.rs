@@ -5,11 +5,11 @@ use std::fmt;
 /// The upper end is certified: it is what may be promised. The lower end is what a particular pair of
 /// neighbouring tables is shown to leak, so that no better theorem could promise less than it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
+pub(crate) struct Interval {
     /// The certified lower end.
-    pub lower: f64,
+    pub(crate) lower: f64,
     /// The certified upper end; `f64::INFINITY` if nothing finite can be promised.
-    pub upper: f64,
+    pub(crate) upper: f64,
 }
 
 impl Interval {
@@ -18,7 +18,7 @@ impl Interval {
     }
 
     /// (upper - lower) / upper: how much of the answer is numerical or theoretical slack.
-    pub fn relative_width(&self) -> f64 {
+    pub(crate) fn relative_width(&self) -> f64 {
         if self.upper == 0.0 || self.lower == self.upper {
             return 0.0;
         }

@@ -1,0 +1,354 @@
+//! The questions: what does an event cost, and how much noise does a budget need.
+use crate::{
+    account::Account,
+    compose::Target,
+    correlated::sampled,
+    error::Error,
+    event::{Event, Kind, Neighbours},
+    gaussian,
+    interval::Interval,
+    part::Part,
+};
+
+/// A certified answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Answer {
+    /// What some pair of neighbouring tables is known to leak: no accountant can promise less.
+    pub lower: f64,
+    /// What may be promised; `f64::INFINITY` if nothing finite can.
+    pub upper: f64,
+    /// The theorem behind the upper end.
+    pub method: &'static str,
+    /// The neighbouring relation it holds for.
+    pub neighbours: Neighbours,
+}
+
+impl Answer {
+    /// (upper - lower) / upper.
+    pub fn relative_width(&self) -> f64 {
+        Interval { lower: self.lower, upper: self.upper }.relative_width()
+    }
+}
+
+/// The ε that `event` costs at `delta`.
+///
+/// # Errors
+///
+/// [`Error::Parameter`] unless `delta` is in [1e-12, 0.5]; [`Error::Unsupported`] where there is no theorem.
+pub fn epsilon(event: &Event, neighbours: Neighbours, delta: f64) -> Result<Answer, Error> {
+    ask(event, neighbours, Target::Delta(Error::delta(delta)?))
+}
+
+/// The δ at which `event` is (`epsilon`, δ)-private.
+///
+/// # Errors
+///
+/// [`Error::Parameter`] unless `epsilon` is in [0.001, 1000]; [`Error::Unsupported`] where there is no theorem.
+pub fn delta(event: &Event, neighbours: Neighbours, epsilon: f64) -> Result<Answer, Error> {
+    ask(event, neighbours, Target::Epsilon(Error::epsilon(epsilon)?))
+}
+
+/// ε at thirteen δ from 1e-12 to 0.5: the whole curve, certified point by point.
+pub fn curve(event: &Event, neighbours: Neighbours) -> Result<Vec<(f64, Answer)>, Error> {
+    let deltas = (1..=12).rev().map(|k| 10.0_f64.powi(-k)).chain([0.5]);
+    deltas.map(|d| Ok((d, epsilon(event, neighbours, d)?))).collect()
+}
+
+/// One record's account: alternatives, any of which bounds its loss.
+#[derive(Clone, Default)]
+struct Branch {
+    direct: Vec<(Account, &'static str)>,
+    /// Under add-remove, for when replace-one goes through the record's absence.
+    absent: Vec<(Account, &'static str)>,
+    lower: Vec<Account>,
+    /// Whether the way through absence may pay.
+    through_absence: bool,
+}
+
+/// Most alternatives followed in a composition, and most branches of disjoint events.
+const ALTERNATIVES: usize = 8;
+const BRANCHES: usize = 256;
+
+fn ask(event: &Event, neighbours: Neighbours, target: Target) -> Result<Answer, Error> {
+    let mut worst = Answer { lower: 0.0, upper: 0.0, method: "nothing was done", neighbours };
+    for branch in branches(event, neighbours)? {
+        let answer = branch.answer(neighbours, target);
+        if answer.upper > worst.upper {
+            (worst.upper, worst.method) = (answer.upper, answer.method);
+        }
+        worst.lower = worst.lower.max(answer.lower);
+    }
+    worst.lower = worst.lower.min(worst.upper);
+    Ok(worst)
+}
+
+impl Branch {
+    fn answer(&self, neighbours: Neighbours, target: Target) -> Answer {
+        let mut known: Vec<(&Account, Interval)> = vec![];
+        let mut bracket = |account| match known.iter().find(|(a, _)| *a == account) {
+            Some((_, found)) => *found,
+            None => {
+                let found = Account::bracket(account, target);
+                known.push((account, found));
+                found
+            }
+        };
+        let mut best = Answer { lower: 0.0, upper: f64::INFINITY, method: "none", neighbours };
+        for (account, method) in &self.direct {
+            let upper = bracket(account).upper;
+            if upper < best.upper {
+                (best.upper, best.method) = (upper, method);
+            }
+        }
+        for account in &self.lower {
+            best.lower = best.lower.max(bracket(account).lower);
+        }
+        if neighbours == Neighbours::ReplaceOne && self.through_absence {
+            for (account, _) in &self.absent {
+                let upper = account.through_absence(target);
+                if upper < best.upper {
+                    (best.upper, best.method) = (upper, "through the record's absence");
+                }
+            }
+        }
+        best
+    }
+
+    /// One account, its own lower bound.
+    fn exact(account: Account, absent: Account, method: &'static str) -> Branch {
+        Branch {
+            lower: vec![account.clone()],
+            direct: vec![(account, method)],
+            absent: vec![(absent, method)],
+            through_absence: false,
+        }
+    }
+
+    fn repeat(mut self, times: u64) -> Branch {
+        self.direct.iter_mut().for_each(|(a, _)| a.repeat(times));
+        self.absent.iter_mut().for_each(|(a, _)| a.repeat(times));
+        self.lower.iter_mut().for_each(|a| a.repeat(times));
+        self
+    }
+
+    fn join(&self, other: &Branch) -> Branch {
+        let named = |left: &[(Account, &'static str)], right: &[(Account, &'static str)]| {
+            let mut all = vec![];
+            for (a, method) in left {
+                for (b, other) in right {
+                    let mut sum = a.clone();
+                    sum.join(b);
+                    all.push((sum, if method == other { *method } else { "composition" }));
+                }
+            }
+            all.truncate(ALTERNATIVES);
+            all
+        };
+        let plain = |accounts: &[Account]| accounts.iter().map(|a| (a.clone(), "")).collect::<Vec<_>>();
+        let mut lower: Vec<Account> =
+            named(&plain(&self.lower), &plain(&other.lower)).into_iter().map(|(a, _)| a).collect();
+        if self.lower.is_empty() || other.lower.is_empty() {
+            lower = [&self.lower[..], &other.lower[..]].concat();
+        }
+        Branch {
+            direct: named(&self.direct, &other.direct),
+            absent: named(&self.absent, &other.absent),
+            lower,
+            through_absence: self.through_absence || other.through_absence,
+        }
+    }
+}
+
+fn branches(event: &Event, neighbours: Neighbours) -> Result<Vec<Branch>, Error> {
+    match &event.kind {
+        Kind::Repeated { times, event } => {
+            let inner = branches(event, neighbours)?;
+            if let [one] = &inner[..] {
+                return Ok(vec![one.clone().repeat(*times)]);
+            }
+            // A record has one place in a disjoint event; repeated, it keeps it.
+            Ok(inner.into_iter().map(|b| b.repeat(*times)).collect())
+        }
+        Kind::Composed(events) => {
+            let mut all = vec![Branch::exact(Account::default(), Account::default(), "composition")];
+            for event in events {
+                let next = branches(event, neighbours)?;
+                if all.len() * next.len() > BRANCHES {
+                    let most = BRANCHES as u64;
+                    let instead = "compose fewer disjoint events";
+                    return Err(Error::TooLarge { name: "disjoint events", most, instead });
+                }
+                all = all.iter().flat_map(|a| next.iter().map(|b| a.join(b))).collect();
+            }
+            Ok(all)
+        }
+        Kind::Disjoint(events) => {
+            let each: Result<Vec<_>, _> = events.iter().map(|e| branches(e, neighbours)).collect();
+            let mut all: Vec<Branch> = each?.into_iter().flatten().collect();
+            all.dedup_by(|a, b| a.direct == b.direct && a.lower == b.lower && a.absent == b.absent);
+            Ok(all)
+        }
+        _ => Ok(vec![leaf(event, neighbours)?]),
+    }
+}
+
+fn leaf(event: &Event, neighbours: Neighbours) -> Result<Branch, Error> {
+    let replace = neighbours == Neighbours::ReplaceOne;
+    let gap = if replace { 2.0 } else { 1.0 };
+    Ok(match &event.kind {
+        Kind::Gaussian { noise } => {
+            Branch::exact(Account::gaussian(gap / noise), Account::gaussian(1.0 / noise), "Gaussian, exact")
+        }
+        Kind::Laplace { scale } => {
+            let part = |gap: f64| Account::part(Part::Laplace { scale: scale / gap });
+            Branch::exact(part(gap), part(1.0), "Laplace, privacy loss distribution")
+        }
+        Kind::Selection { add_remove, replace_one } => {
+            let range = if replace { *replace_one } else { *add_remove };
+            let both = |range: f64| {
+                vec![
+                    (Account::gaussian(gaussian::selection_mu(range)), "exponential mechanism as Gaussian"),
+                    (Account::part(Part::Pure { epsilon: range }), "exponential mechanism as pure"),
+                ]
+            };
+            // Two candidates whose log-odds go from -range/2 to range/2.
+            let lower = vec![Account::part(Part::Pure { epsilon: 0.5 * range })];
+            Branch { direct: both(range), absent: both(*add_remove), lower, through_absence: false }
+        }
+        Kind::Poisson { rate, noise } => Branch::exact(
+            sampled(*rate, *noise, 1, neighbours),
+            sampled(*rate, *noise, 1, Neighbours::AddRemove),
+            "Poisson, privacy loss distribution",
+        ),
+        Kind::FixedSize { rate, noise } => fixed_size(*rate, *noise, replace),
+        Kind::Allocation { steps, select, noise } => allocation(*steps, *select, *noise, gap),
+        Kind::Correlated(run) => {
+            let bounds = run.bounds(neighbours)?;
+            let absent = if replace { run.bounds(Neighbours::AddRemove)?.upper } else { bounds.upper.clone() };
+            Branch { direct: bounds.upper, absent, lower: bounds.lower, through_absence: run.is_allocated() }
+        }
+        Kind::Repeated { .. } | Kind::Composed(_) | Kind::Disjoint(_) => unreachable!("not a leaf"),
+    })
+}
+
+/// With all other records at +1 and the record at -1 or +1, a sample of fixed size is N(0) against a shift of two with
+/// probability `rate`: an instance of replace-one. With all others at zero it is an instance of zero-out.
+fn fixed_size(rate: f64, noise: f64, replace: bool) -> Branch {
+    let gap = if replace { 2.0 } else { 1.0 };
+    if rate == 1.0 {
+        return Branch::exact(Account::gaussian(gap / noise), Account::gaussian(1.0 / noise), "Gaussian, exact");
+    }
+    let doubled = Account::part(Part::Doubled { rate, sigma: 0.5 * noise });
+    let method = "fixed size, symmetrised pair";
+    let lower = vec![Account::part(Part::Poisson { rate, sigma: noise / gap })];
+    Branch { direct: vec![(doubled.clone(), method)], absent: vec![(doubled, method)], lower, through_absence: false }
+}
+
+/// k of t: a mixture, over partitions into k blocks, of one step per block; so no worse than k allocations in sequence.
+fn allocation(steps: u64, select: u64, noise: f64, gap: f64) -> Branch {
+    let unamplified = Account::gaussian(gap * (select as f64).sqrt() / noise);
+    if select == steps {
+        let absent = Account::gaussian((select as f64).sqrt() / noise);
+        return Branch::exact(unamplified, absent, "Gaussian, exact");
+    }
+    let (short, long) = (steps / select, steps.div_ceil(select));
+    let mut amplified = Account::default();
+    for (block, times) in [(short, select - steps % select), (long, steps % select)] {
+        if times > 0 {
+            let mut one = match block {
+                1 => Account::gaussian(1.0 / noise),
+                _ => Account::part(Part::Allocation { steps: block, sigma: noise }),
+            };
+            one.repeat(times);
+            amplified.join(&one);
+        }
+    }
+    // The plain sum of all steps is shifted by `select`, against √steps times the noise.
+    let sum = Account::gaussian(gap * select as f64 / (noise * (steps as f64).sqrt()));
+    let mut lower = vec![sum];
+    if select == 1 {
+        lower.push(amplified.clone());
+    }
+    let method = "random allocation";
+    let absent = vec![(amplified.clone(), method)];
+    let direct = match gap == 1.0 {
+        true => vec![(amplified, method)],
+        false => vec![(unamplified, "Gaussian, no amplification")],
+    };
+    Branch { direct, absent, lower, through_absence: true }
+}
+
+/// The least noise that meets a budget.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Calibration {
+    /// Noise over what one record can add.
+    pub noise_multiplier: f64,
+    /// The ε that this noise costs at the δ asked for: `epsilon.upper` never exceeds what was asked.
+    pub epsilon: Answer,
+}
+
+/// The least noise for which `event(noise)` costs at most `target_epsilon` at `delta`, to one part in a thousand.
+///
+/// The cost of the noise returned has been computed and is at most the target; this is checked, not extrapolated.
+///
+/// ```
+/// use quietly_accounting::{Event, Neighbours, calibrate};
+///
+/// let run = |noise| Event::poisson(0.01, noise)?.repeat(1000);
+/// let found = calibrate(run, Neighbours::AddRemove, 1.0, 1e-5)?;
+/// assert!(found.epsilon.upper <= 1.0 && found.epsilon.upper > 0.99);
+/// # Ok::<(), quietly_accounting::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Error::Unreachable`] if no noise in [0.1, 100000] will do, and whatever `event` returns.
+pub fn calibrate(
+    event: impl Fn(f64) -> Result<Event, Error>,
+    neighbours: Neighbours,
+    target_epsilon: f64,
+    delta: f64,
+) -> Result<Calibration, Error> {
+    const LEAST: f64 = 0.1;
+    const MOST: f64 = 1e5;
+    let goal = Error::epsilon(target_epsilon)?;
+    let cost = |noise: f64| epsilon(&event(noise)?, neighbours, delta);
+    // Brackets from the safe side: `enough` meets the target, `short` does not. ε falls about as a power of the noise, so
+    // the next guess interpolates between their logarithms.
+    let mut noise: f64 = 1.0;
+    let mut short: Option<(f64, f64)> = None;
+    let mut enough: Option<(f64, Answer)> = None;
+    for round in 0..60 {
+        let answer = cost(noise)?;
+        if answer.upper <= goal { enough = Some((noise, answer)) } else { short = Some((noise, answer.upper)) }
+        noise = match (short, enough) {
+            (None, Some((n, _))) if n <= LEAST => break,
+            (Some((n, _)), None) if n >= MOST => {
+                let instead = "take fewer steps, sample less, or allow a larger epsilon";
+                return Err(Error::Unreachable { least: LEAST, most: MOST, epsilon: goal, delta, instead });
+            }
+            (Some((s, _)), Some((n, found))) if n / s < 1.001 || found.upper > 0.9995 * goal => break,
+            (Some((s, e)), Some((n, found))) => {
+                let found = found.upper.max(1e-9);
+                let slope = (e.min(1e6) / found).ln() / (n / s).ln();
+                // Aim a little to the safe side; keep off the ends, and halve if the power law fails.
+                let guess = s * ((e.min(1e6) / (0.9998 * goal)).ln() / slope).exp();
+                let share = ((guess / s).ln() / (n / s).ln()).clamp(0.02, 0.98);
+                let share = if round % 6 == 5 || !share.is_finite() { 0.5 } else { share };
+                s * (n / s).powf(share)
+            }
+            (Some((s, e)), None) => (s * (e / goal).clamp(1.1, 8.0)).min(MOST),
+            (None, Some((n, found))) => (n * (found.upper / goal).clamp(0.125, 0.9)).max(LEAST),
+            (None, None) => unreachable!("one of them was just set"),
+        };
+    }
+    match enough {
+        Some((noise_multiplier, epsilon)) => Ok(Calibration { noise_multiplier, epsilon }),
+        None => {
+            let instead = "take fewer steps, sample less, or allow a larger epsilon";
+            Err(Error::Unreachable { least: LEAST, most: MOST, epsilon: goal, delta, instead })
+        }
+    }
+}
