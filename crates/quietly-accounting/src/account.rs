@@ -16,7 +16,7 @@ pub(crate) struct Account {
 }
 
 /// The width, relative to the answer, at which refinement stops, and where it gives up.
-const NARROW: f64 = 2.5e-3;
+const NARROW: f64 = 3.5e-3;
 const ROUNDS: usize = 4;
 const MOST_CELLS: f64 = (1 << 19) as f64;
 const MOST_POINTS: usize = 2400;
@@ -146,7 +146,10 @@ impl Account {
             let found = self.at(target, &mut resolution);
             best = Interval::new(best.lower.max(found.lower), best.upper.min(found.upper));
             let width = best.relative_width();
-            if width <= narrow || round + 1 == ROUNDS || !self.refine(&mut resolution, narrow / width) {
+            if width <= narrow
+                || round + 1 == ROUNDS
+                || !self.refine(&mut resolution, narrow / width)
+            {
                 break;
             }
         }
@@ -154,6 +157,24 @@ impl Account {
             best.upper = best.upper.min(1.0);
         }
         best
+    }
+
+    /// An upper bound from one pass, `coarser` times as coarse as a bracket begins: enough to search with.
+    pub(crate) fn upper(&self, target: Target, coarser: f64) -> f64 {
+        if self.parts.is_empty() || self.pure(target).is_some() {
+            return self.bracket(target).upper;
+        }
+        let mut resolution = self.first_resolution(target);
+        resolution.step *= coarser;
+        resolution.points = (resolution.points as f64 / coarser) as usize;
+        self.align(&mut resolution);
+        loop {
+            if let Some(profiles) = self.profiles(target, Side::Above, resolution) {
+                return profiles.iter().map(|p| p.answer(target)).fold(0.0, f64::max);
+            }
+            resolution.step *= 2.0;
+            self.align(&mut resolution);
+        }
     }
 
     /// If every part is pure, losses add: at δ = 0 or for a single part that is the answer's ceiling.
@@ -165,7 +186,9 @@ impl Account {
         // One release has a closed form: δ = 1 - e^((ε - 1/b)/2) for Laplace, (e^ε₀ - e^ε)/(1 + e^ε₀) for a pure pair.
         let (epsilon, delta): (f64, f64) = match (part, target) {
             (Part::Laplace { scale }, Target::Delta(d)) => (1.0 / scale + 2.0 * (-d).ln_1p(), 0.0),
-            (Part::Laplace { scale }, Target::Epsilon(e)) => (0.0, -(0.5 * (e - 1.0 / scale)).exp_m1()),
+            (Part::Laplace { scale }, Target::Epsilon(e)) => {
+                (0.0, -(0.5 * (e - 1.0 / scale)).exp_m1())
+            }
             (Part::Pure { epsilon }, Target::Delta(d)) => {
                 let level = epsilon.exp() - d * (1.0 + epsilon.exp());
                 (level.max(1.0).ln(), 0.0)
@@ -189,8 +212,10 @@ impl Account {
         };
         let tail = TRUNCATION * delta / total;
         let length = parts.iter().map(|(p, _)| p.length(tail)).fold(0.0, f64::max);
-        let step = (0.1 * (variance / total).sqrt()).clamp(2.0 * length / MOST_CELLS, length / 64.0);
-        let mut resolution = Resolution { step, points: 400, tail, delta };
+        let step =
+            (0.1 * (variance / total).sqrt()).clamp(2.0 * length / MOST_CELLS, length / 64.0);
+        let points = parts.iter().map(|(p, _)| p.points()).max().unwrap_or(0);
+        let mut resolution = Resolution { step, points, tail, delta };
         self.align(&mut resolution);
         resolution
     }
@@ -217,13 +242,27 @@ impl Account {
         true
     }
 
+    fn is_long(&self) -> bool {
+        self.numeric().iter().any(|(p, _)| matches!(p, Part::Many { .. } | Part::Allocation { .. }))
+    }
+
     /// Both sides in the worse direction. Coarsens the step where the window would not fit.
     fn at(&self, target: Target, resolution: &mut Resolution) -> Interval {
         loop {
-            let above = self.profiles(target, Side::Above, *resolution);
-            let below = self.profiles(target, Side::Below, *resolution);
+            // The two sides are independent; where they are long work, they share the cores.
+            let side = |side| self.profiles(target, side, *resolution);
+            let (above, below) = if self.is_long() {
+                std::thread::scope(|scope| {
+                    let below = scope.spawn(|| side(Side::Below));
+                    (side(Side::Above), below.join().expect("accounting does not panic"))
+                })
+            } else {
+                (side(Side::Above), side(Side::Below))
+            };
             if let (Some(above), Some(below)) = (above, below) {
-                let worst = |profiles: &[Profile]| profiles.iter().map(|p| p.answer(target)).fold(0.0, f64::max);
+                let worst = |profiles: &[Profile]| {
+                    profiles.iter().map(|p| p.answer(target)).fold(0.0, f64::max)
+                };
                 return Interval::new(worst(&below), worst(&above));
             }
             resolution.step *= 2.0;
@@ -232,14 +271,21 @@ impl Account {
     }
 
     /// The curve in each direction (one, if they are the same). `None` if the window does not fit.
-    pub(crate) fn profiles(&self, target: Target, side: Side, resolution: Resolution) -> Option<Vec<Profile>> {
+    pub(crate) fn profiles(
+        &self,
+        target: Target,
+        side: Side,
+        resolution: Resolution,
+    ) -> Option<Vec<Profile>> {
         let parts = self.numeric();
-        let ready: Vec<(Ready<'_>, u64)> = parts.iter().map(|(p, t)| (p.ready(side, resolution), *t)).collect();
+        let ready: Vec<(Ready<'_>, u64)> =
+            parts.iter().map(|(p, t)| (p.ready(side, resolution), *t)).collect();
         let both = [Direction::Removed, Direction::Added];
         if let [(Ready::Law(law), 1)] = &ready[..] {
             return Some(both.map(|d| Profile::Allocated(law.clone(), d, side)).into());
         }
-        let directions = if parts.iter().all(|(p, _)| p.is_symmetric()) { &both[..1] } else { &both[..] };
+        let directions =
+            if parts.iter().all(|(p, _)| p.is_symmetric()) { &both[..1] } else { &both[..] };
         let profile = |&direction: &Direction| {
             let grid = |r: &Ready<'_>| -> Grid { r.cells(direction, side, resolution).grid(side) };
             let terms: Vec<Term> = ready.iter().map(|(r, t)| (grid(r), *t)).collect();
@@ -307,37 +353,4 @@ fn golden(f: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
         }
     }
     fa.min(fb)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    #[test]
-    fn probe() {
-        let show = |name: &str, parts: Vec<(Part, u64)>, delta: f64| {
-            let account = Account { mu_squared: 0.0, parts };
-            let clock = std::time::Instant::now();
-            let got = account.bracket(Target::Delta(delta));
-            println!("{name} delta={delta:e} {:.6} {:.6} width {:.3}% {:?}", got.lower, got.upper, 100.0 * got.relative_width(), clock.elapsed());
-        };
-        for (rate, sigma, t) in [(0.01, 1.0, 1000u64), (0.001, 0.8, 10000), (0.004, 1.1, 15000), (1e-4, 0.6, 100000), (0.05, 2.0, 500), (0.2, 4.0, 100), (1e-5, 0.5, 10_000_000), (0.01,0.1,3)] {
-            for delta in [1e-5, 1e-12] {
-                show(&format!("poisson {rate} {sigma} {t}"), vec![(Part::Poisson { rate, sigma }, t)], delta);
-                show(&format!("replaced {rate} {sigma} {t}"), vec![(Part::Replaced { rate, sigma }, t)], delta);
-                show(&format!("doubled {rate} {sigma} {t}"), vec![(Part::Doubled { rate, sigma:sigma*0.5 }, t)], delta);
-            }
-        }
-        for (scale, t) in [(1.0, 1), (1.0, 10), (1.0, 100), (1.0, 1000), (0.5, 100), (10.0, 1000), (0.1, 3), (3.7, 100)] {
-            show(&format!("laplace {scale} {t}"), vec![(Part::Laplace { scale }, t)], 1e-5);
-        }
-        for (steps, sigma, t) in [(10, 0.5, 1), (100, 1.0, 1), (100, 1.0, 10), (1000, 2.0, 10), (10000, 1.0, 5), (1000, 0.8, 3)] {
-            show(&format!("allocation {steps} {sigma} {t}"), vec![(Part::Allocation { steps, sigma }, t)], 1e-5);
-        }
-        for (steps, e, want) in [(10u64, 0.1, 23.0), (20, 1.0, 2.069), (100, 0.1, 7.30), (10000, 1.0, 0.62)] {
-            let a = Account::part(Part::Allocation { steps, sigma: want });
-            let clock = std::time::Instant::now();
-            println!("through {steps} want {e} got {} {:?}", a.through_absence(Target::Delta(1e-6)), clock.elapsed());
-        }
-        show("mixed", vec![(Part::Allocation { steps: 100, sigma: 2.0 }, 2), (Part::Gaussian { sigma: 10.0 }, 1), (Part::Laplace { scale: 20.0 }, 3), (Part::Poisson { rate: 0.01, sigma: 1.0 }, 50)], 1e-6);
-    }
 }

@@ -59,7 +59,8 @@ fn lognormal(sigma: f64, points: usize, tail: f64, side: Side) -> Law {
             for (i, pair) in edges.windows(2).enumerate().take(points + 1) {
                 let m0 = between(-0.5 / sigma, pair[0], pair[1]);
                 let m1 = between(0.5 / sigma, pair[0], pair[1]);
-                let share = ((m1 - m0 * position[i]) / (position[i + 1] - position[i])).clamp(0.0, m0);
+                let share =
+                    ((m1 - m0 * position[i]) / (position[i + 1] - position[i])).clamp(0.0, m0);
                 mass[i] += m0 - share;
                 mass[i + 1] += share;
             }
@@ -70,4 +71,3 @@ fn lognormal(sigma: f64, points: usize, tail: f64, side: Side) -> Law {
     }
     Law::new(position, mass, cut)
 }
-

@@ -104,30 +104,58 @@ impl Cells {
         mass
     }
 
+    /// The cell with the most mass.
+    pub(crate) fn heaviest(&self) -> usize {
+        let heavier = |best: usize, i: usize| {
+            if self.cells[i].mass > self.cells[best].mass { i } else { best }
+        };
+        (0..self.cells.len()).fold(0, heavier)
+    }
+
     /// The shares βᵢ of the module's text.
-    pub(crate) fn shares(&self) -> Vec<f64> {
-        let n = self.cells.len();
-        let meet = self.meet.min(n - 1);
-        let a = |i: usize| (self.cells[i].a - self.cells[i].slack).max(0.0);
-        let b = |i: usize| (self.cells[i].b + self.cells[i].slack).max(f64::MIN_POSITIVE);
-        let mut share = vec![0.0; n];
-        for i in (meet..n - 1).rev() {
-            share[i] = ((1.0 - share[i + 1]) * a(i + 1) / b(i)).min(1.0 - ROUNDING);
-        }
-        for i in 0..meet {
-            // At the very bottom there is nothing to balance: all of the cell may go up.
-            let need = if i == 0 { 0.0 } else { share[i - 1] * b(i - 1) };
-            if need > a(i) {
-                share[i - 1] = a(i) / b(i - 1) * (1.0 - ROUNDING);
-            } else if a(i) > 0.0 {
-                share[i] = (1.0 - need / a(i)) * (1.0 - ROUNDING);
-            }
-        }
+    fn shares(&self) -> Vec<f64> {
+        let mut share = self.free_shares();
+        let meet = self.meet.min(self.cells.len() - 1);
         if meet > 0 {
-            let most = (1.0 - share[meet]) * a(meet) / b(meet - 1) * (1.0 - ROUNDING);
+            let most = (1.0 - share[meet]) * self.a(meet) / self.b(meet - 1) * (1.0 - ROUNDING);
             share[meet - 1] = share[meet - 1].min(most);
         }
         share
+    }
+
+    /// The two recursions, before they are made to agree at `meet`.
+    fn free_shares(&self) -> Vec<f64> {
+        let n = self.cells.len();
+        let meet = self.meet.min(n - 1);
+        let mut share = vec![0.0; n];
+        for i in (meet..n - 1).rev() {
+            share[i] = ((1.0 - share[i + 1]) * self.a(i + 1) / self.b(i)).min(1.0 - ROUNDING);
+        }
+        for i in 0..meet {
+            // At the very bottom there is nothing to balance: all of the cell may go up.
+            let need = if i == 0 { 0.0 } else { share[i - 1] * self.b(i - 1) };
+            if need > self.a(i) {
+                share[i - 1] = self.a(i) / self.b(i - 1) * (1.0 - ROUNDING);
+            } else if self.a(i) > 0.0 {
+                share[i] = (1.0 - need / self.a(i)) * (1.0 - ROUNDING);
+            }
+        }
+        share
+    }
+
+    /// What is lost at `meet`, or, if negative, what is missing there.
+    pub(crate) fn disagreement(&self) -> f64 {
+        let (share, meet) = (self.free_shares(), self.meet.min(self.cells.len() - 1));
+        let need = if meet > 0 { share[meet - 1] * self.b(meet - 1) } else { 0.0 };
+        (1.0 - share[meet]) * self.a(meet) - need
+    }
+
+    fn a(&self, i: usize) -> f64 {
+        (self.cells[i].a - self.cells[i].slack).max(0.0)
+    }
+
+    fn b(&self, i: usize) -> f64 {
+        (self.cells[i].b + self.cells[i].slack).max(f64::MIN_POSITIVE)
     }
 
     /// Adds an atom of mass `mass` at the finite loss `loss`. Losses outside the grid are the caller's bug.
@@ -147,6 +175,15 @@ impl Cells {
     pub(crate) fn empty(step: f64, first: i64, count: usize) -> Cells {
         let cells = vec![Cell::default(); count.max(1)];
         let meet = (-first).clamp(0, cells.len() as i64 - 1) as usize;
-        Cells { step, offset: 0.0, first, meet, cells, under: 0.0, over_excess: 0.0, over_rest: 0.0 }
+        Cells {
+            step,
+            offset: 0.0,
+            first,
+            meet,
+            cells,
+            under: 0.0,
+            over_excess: 0.0,
+            over_rest: 0.0,
+        }
     }
 }

@@ -131,7 +131,11 @@ pub(crate) fn tilt(terms: &[Term], target: Target) -> f64 {
     let mut theta = 1.0;
     for _ in 0..40 {
         let (value, slope) = rises(theta);
-        if value < 0.0 { low = theta } else { high = theta }
+        if value < 0.0 {
+            low = theta
+        } else {
+            high = theta
+        }
         // Where a loss has a largest value, a strong tilt leaves nothing but that value.
         let frozen = cumulant(&logs, theta).variance < terms[0].0.step.powi(2);
         if frozen || value.abs() < 0.3 || high - low < 0.01 * low || theta > 1e9 {
@@ -206,7 +210,8 @@ pub(crate) fn compose(terms: &[Term], theta: f64, side: Side) -> Option<Curve> {
         tails[j] = (tails[j + 1].0 + u, tails[j + 1].1 + u * (-away).exp());
     }
     let weights = (length as f64).min(1.0 / -(-2.0 * theta * step).exp_m1()).sqrt();
-    let infinite = terms.iter().map(|(g, t)| *t as f64 * (-g.infinite.min(0.5)).ln_1p()).sum::<f64>();
+    let infinite =
+        terms.iter().map(|(g, t)| *t as f64 * (-g.infinite.min(0.5)).ln_1p()).sum::<f64>();
     let beyond = up.iter().map(|(t, g)| k.value + g - (theta + t) * top).fold(0.0, f64::min);
     Some(Curve {
         side,
@@ -224,7 +229,13 @@ pub(crate) fn compose(terms: &[Term], theta: f64, side: Side) -> Option<Curve> {
 }
 
 /// The tilted law of the sum on `length` points from index `first`, and a bound on its error's two-norm.
-fn transform(terms: &[Term], logs: &[Logs], theta: f64, length: usize, first: i64) -> (Vec<f64>, f64) {
+fn transform(
+    terms: &[Term],
+    logs: &[Logs],
+    theta: f64,
+    length: usize,
+    first: i64,
+) -> (Vec<f64>, f64) {
     let (forward, inverse) = PLANNER.with_borrow_mut(|planner| {
         (planner.plan_fft_forward(length), planner.plan_fft_inverse(length))
     });
@@ -255,7 +266,8 @@ fn transform(terms: &[Term], logs: &[Logs], theta: f64, length: usize, first: i6
             size[k] += t * radius.ln();
             relative[k] += t * e / radius + 4.0 * (t + 1.0) * U;
             // What is below e^-60 is left out and counted whole.
-            product[k] = if size[k] < -60.0 { Complex64::default() } else { product[k] * power(z, *times) };
+            product[k] =
+                if size[k] < -60.0 { Complex64::default() } else { product[k] * power(z, *times) };
         }
     }
     let (mut error, mut total) = (0.0, 0.0);
@@ -336,4 +348,3 @@ impl Curve {
         if self.side == Side::Above { high } else { low }
     }
 }
-

@@ -82,12 +82,22 @@ const WORK: u64 = 300_000_000;
 
 impl Correlated {
     /// Checks the parameters and puts them together. `noise` is κ over what one record can add.
-    pub fn new(strategy: Strategy, participation: Participation, steps: u64, noise: f64) -> Result<Correlated, Error> {
+    pub fn new(
+        strategy: Strategy,
+        participation: Participation,
+        steps: u64,
+        noise: f64,
+    ) -> Result<Correlated, Error> {
         Error::count("steps", steps, 10_000_000)?;
         Error::within("noise", "from 0.1 to 10000000", noise, (0.1..=1e7).contains(&noise))?;
         match &strategy {
             Strategy::Lambda(lambda) => {
-                Error::within("lambda", "from 0 up to but not 1", *lambda, (0.0..1.0).contains(lambda))?;
+                Error::within(
+                    "lambda",
+                    "from 0 up to but not 1",
+                    *lambda,
+                    (0.0..1.0).contains(lambda),
+                )?;
             }
             Strategy::Banded(c) => {
                 Error::count("bands", c.len() as u64, 1 << 20)?;
@@ -101,10 +111,20 @@ impl Correlated {
                 Error::within("rows", "as many as steps, at most 4096", rows.len() as f64, fits)?;
                 for (i, row) in rows.iter().enumerate() {
                     let fits = row.len() == i + 1;
-                    Error::within("row length", "one more than the row's index", row.len() as f64, fits)?;
+                    Error::within(
+                        "row length",
+                        "one more than the row's index",
+                        row.len() as f64,
+                        fits,
+                    )?;
                     Error::within("diagonal", "1", row[i], row[i] == 1.0)?;
                     for &x in row {
-                        Error::within("matrix entries", "between -1000 and 1000", x, x.abs() <= 1e3)?;
+                        Error::within(
+                            "matrix entries",
+                            "between -1000 and 1000",
+                            x,
+                            x.abs() <= 1e3,
+                        )?;
                     }
                 }
             }
@@ -198,7 +218,10 @@ impl Correlated {
     /// ‖|C|y‖² for participation at `start`, `start + period`, …, at most `most` times.
     fn energy(&self, start: u64, period: u64, most: u64) -> f64 {
         let mut y = vec![0.0; self.steps as usize];
-        (start..self.steps).step_by(period as usize).take(most as usize).for_each(|t| y[t as usize] = 1.0);
+        (start..self.steps)
+            .step_by(period as usize)
+            .take(most as usize)
+            .for_each(|t| y[t as usize] = 1.0);
         self.apply(&y).iter().map(|x| x * x).sum()
     }
 
@@ -213,7 +236,8 @@ impl Correlated {
     /// Bounds from above, any of which holds, and from below, each of which is attained by some neighbours.
     pub(crate) fn bounds(&self, neighbours: Neighbours) -> Result<Bounds, Error> {
         let gap = if neighbours == Neighbours::ReplaceOne { 2.0 } else { 1.0 };
-        let gaussian = |energy: f64| Account::gaussian(gap * energy.sqrt() * (1.0 + 1e-12) / self.noise);
+        let gaussian =
+            |energy: f64| Account::gaussian(gap * energy.sqrt() * (1.0 + 1e-12) / self.noise);
         let exact = |energy: f64| {
             let lower = if self.is_tight() { vec![gaussian(energy)] } else { vec![] };
             Bounds { upper: vec![(gaussian(energy), "Gaussian, worst participation")], lower }
@@ -239,7 +263,10 @@ impl Correlated {
             Participation::FixedSize { share } => {
                 let known = self.known_participation(share, gap);
                 let full = gaussian(self.cyclic_energy(1));
-                let upper = [known.map(|a| (a, "known participation")), Some((full, "Gaussian, full participation"))];
+                let upper = [
+                    known.map(|a| (a, "known participation")),
+                    Some((full, "Gaussian, full participation")),
+                ];
                 Ok(Bounds { upper: upper.into_iter().flatten().collect(), lower: vec![] })
             }
             Participation::CyclicPoisson { period, rate } => {
@@ -262,7 +289,8 @@ impl Correlated {
     /// independent of it. By post-processing any account for independent noise holds (the spectral floor).
     fn norm(&self) -> f64 {
         let matrix = |rows: &Vec<Vec<f64>>| {
-            let row = rows.iter().map(|r| r.iter().map(|x| x.abs()).sum::<f64>()).fold(0.0, f64::max);
+            let row =
+                rows.iter().map(|r| r.iter().map(|x| x.abs()).sum::<f64>()).fold(0.0, f64::max);
             let mut columns = vec![0.0; rows.len()];
             rows.iter().for_each(|r| r.iter().zip(&mut columns).for_each(|(x, c)| *c += x.abs()));
             (row * columns.into_iter().fold(0.0, f64::max)).sqrt()
@@ -277,7 +305,8 @@ impl Correlated {
     fn poisson(&self, rate: f64, neighbours: Neighbours) -> Bounds {
         let gap = if neighbours == Neighbours::ReplaceOne { 2.0 } else { 1.0 };
         let floor = sampled(rate, self.noise / self.norm(), self.steps, neighbours);
-        let full = Account::gaussian(gap * self.cyclic_energy(1).sqrt() * (1.0 + 1e-12) / self.noise);
+        let full =
+            Account::gaussian(gap * self.cyclic_energy(1).sqrt() * (1.0 + 1e-12) / self.noise);
         let mut upper = vec![(floor, "spectral floor"), (full, "Gaussian, full participation")];
         if let Some(known) = self.known_participation(rate, gap) {
             upper.push((known, "known participation"));
@@ -305,7 +334,8 @@ impl Correlated {
         // P(k ≥ m) ≥ 1/2 for m = ⌊mean⌋: sample with rate 1/2 a shift of m·w.
         let shift = (rate * used).floor() * weight;
         let sigma = self.noise * (steps as f64).sqrt() / shift;
-        (sigma.is_finite() && shift > 0.0).then(|| Account::part(Part::Poisson { rate: 0.5, sigma }))
+        (sigma.is_finite() && shift > 0.0)
+            .then(|| Account::part(Part::Poisson { rate: 0.5, sigma }))
     }
 
     /// Each record draws one bin for all passes. P and Q depend only on the Gram matrix of the bins' means.
@@ -383,7 +413,8 @@ impl Correlated {
         let bound = |a: f64| moments.iter().map(|(t, m)| m - t * a).fold(0.0, f64::min).exp();
         // Levels a₀ < a₁ < …; the mass between two of them is put at the upper one.
         let first = moments.iter().map(|(t, m)| m / t).fold(worst, f64::min).max(1e-6);
-        let levels: Vec<f64> = (0..=96).map(|i| first * (worst / first).powf(i as f64 / 96.0)).collect();
+        let levels: Vec<f64> =
+            (0..=96).map(|i| first * (worst / first).powf(i as f64 / 96.0)).collect();
         let mut laws = Vec::with_capacity(levels.len());
         let mut above = 1.0;
         for level in levels {
@@ -424,14 +455,16 @@ fn filter_moments(lambda: f64, rate: f64, steps: u64) -> Option<Vec<(f64, f64)>>
     const LEAST: f64 = 1e-3;
     let most = if lambda > 0.0 { 1.0 / (1.0 - lambda) } else { 1.0 };
     // state[0] is zero; state[i] = LEAST·ratio^(i-1).
-    let shift = if lambda > 0.0 { ((1.0 / lambda).ln() / RATIO.ln()).ceil().max(1.0) as usize } else { 0 };
+    let shift =
+        if lambda > 0.0 { ((1.0 / lambda).ln() / RATIO.ln()).ceil().max(1.0) as usize } else { 0 };
     let ratio = if lambda > 0.0 { lambda.powf(-1.0 / shift as f64) } else { 1.0 / LEAST };
     let count = ((most / LEAST).ln() / ratio.ln() + 1e-9).ceil() as usize + 2;
     if (count as u64).saturating_mul(steps).saturating_mul(24) > WORK {
         return None;
     }
-    let state: Vec<f64> =
-        (0..count).map(|i| if i == 0 { 0.0 } else { LEAST * ratio.powi(i as i32 - 1) * (1.0 + 1e-12) }).collect();
+    let state: Vec<f64> = (0..count)
+        .map(|i| if i == 0 { 0.0 } else { LEAST * ratio.powi(i as i32 - 1) * (1.0 + 1e-12) })
+        .collect();
     let decayed = |i: usize| match i {
         0 => 0,
         _ if lambda == 0.0 => 0,
@@ -456,7 +489,7 @@ fn filter_moments(lambda: f64, rate: f64, steps: u64) -> Option<Vec<(f64, f64)>>
                     next[joined[i]] += mass[i] * rate;
                 }
             }
-            next.iter_mut().zip(&gain).for_each(|(m, g)| *m *= g);
+            next.iter_mut().zip(&gain).filter(|(m, _)| **m > 0.0).for_each(|(m, g)| *m *= g);
             let total: f64 = next.iter().sum();
             next.iter_mut().for_each(|m| *m /= total);
             log += total.ln();

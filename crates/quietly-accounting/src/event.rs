@@ -98,7 +98,11 @@ impl Event {
         Error::count("records", records, 1 << 53)?;
         Error::count("batch", batch, 1 << 53)?;
         if batch > records {
-            return Err(Error::Parameter { name: "batch", want: "at most records", got: batch as f64 });
+            return Err(Error::Parameter {
+                name: "batch",
+                want: "at most records",
+                got: batch as f64,
+            });
         }
         let noise = Error::noise("noise", noise)?;
         Ok(Kind::FixedSize { rate: batch as f64 / records as f64, noise }.into())
@@ -109,7 +113,11 @@ impl Event {
         Error::count("steps", steps, MOST)?;
         Error::count("select", select, MOST)?;
         if select > steps {
-            return Err(Error::Parameter { name: "select", want: "at most steps", got: select as f64 });
+            return Err(Error::Parameter {
+                name: "select",
+                want: "at most steps",
+                got: select as f64,
+            });
         }
         Ok(Kind::Allocation { steps, select, noise: Error::noise("noise", noise)? }.into())
     }

@@ -163,7 +163,10 @@ mod tests {
             let mut last = 1.0;
             for step in 0..400 {
                 let d = delta(mu, step as f64 * mu * 0.1);
-                assert!(d.lower >= 0.0 && d.lower <= d.upper && d.upper <= last + 1e-12, "{mu} {step}");
+                assert!(
+                    d.lower >= 0.0 && d.lower <= d.upper && d.upper <= last + 1e-12,
+                    "{mu} {step}"
+                );
                 last = d.upper;
             }
         }

@@ -28,7 +28,10 @@ pub(crate) fn laplace(scale: f64, step: f64) -> Cells {
             ((0.5 * low).exp() * s, (0.5 * (low + step)).exp() * s)
         } else {
             let high = low + step;
-            ((0.5 * low).exp() * primitive(from - low, to - low), (0.5 * high).exp() * primitive(high - to, high - from))
+            (
+                (0.5 * low).exp() * primitive(from - low, to - low),
+                (0.5 * high).exp() * primitive(high - to, high - from),
+            )
         };
         cell.mass = mass;
         cell.a = density * a;

@@ -56,7 +56,14 @@ impl Law {
     }
 
     /// The law of `times` independent copies combined.
-    pub(crate) fn repeat(&self, times: u64, operation: Operation, points: usize, delta: f64, side: Side) -> Law {
+    pub(crate) fn repeat(
+        &self,
+        times: u64,
+        operation: Operation,
+        points: usize,
+        delta: f64,
+        side: Side,
+    ) -> Law {
         let mut all = self.clone();
         let mut left = combinations(times);
         for bit in (0..times.ilog2()).rev() {
@@ -111,7 +118,8 @@ impl Law {
     fn expect(&self, side: Side, sign: f64, value: impl Fn(f64) -> f64) -> f64 {
         let out = if side == Side::Above { 1.0 } else { -1.0 };
         let shift = 1.0 + out * sign * POSITION * self.times;
-        let terms = self.position.iter().zip(&self.mass).map(|(x, p)| p * value(x * shift).max(0.0));
+        let terms =
+            self.position.iter().zip(&self.mass).map(|(x, p)| p * value(x * shift).max(0.0));
         terms.sum::<f64>() * (1.0 + out * MASS * self.times)
     }
 
@@ -121,9 +129,11 @@ impl Law {
         let out = sign * POSITION;
         // Zero can be an atom of a spread law: its loss is infinite in one direction, and in the other it has no weight.
         let atoms = || {
-            self.position.iter().zip(&self.mass).filter(|(x, p)| **x > 0.0 && **p > 0.0).map(|(x, p)| {
-                if removed { (x.ln() + out, p * x) } else { (-x.ln() + out, *p) }
-            })
+            self.position.iter().zip(&self.mass).filter(|(x, p)| **x > 0.0 && **p > 0.0).map(
+                |(x, p)| {
+                    if removed { (x.ln() + out, p * x) } else { (-x.ln() + out, *p) }
+                },
+            )
         };
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for (loss, _) in atoms() {
@@ -141,14 +151,13 @@ impl Law {
         if side == Side::Below {
             cells.over_excess = 0.0;
         }
-        let heaviest = cells.cells.iter().enumerate().max_by(|a, b| a.1.mass.total_cmp(&b.1.mass));
-        cells.meet = heaviest.map_or(0, |(i, _)| i);
+        cells.meet = cells.heaviest();
         cells
     }
 }
 
 /// How many combinations a t-fold law takes.
-fn combinations(times: u64) -> u32 {
+pub(crate) fn combinations(times: u64) -> u32 {
     times.ilog2() + times.count_ones() - 1
 }
 
@@ -167,36 +176,12 @@ pub(crate) fn cut_share(times: u64, operation: Operation) -> f64 {
 /// The law of the combination of two independent laws.
 fn combine(a: &Law, b: &Law, operation: Operation, points: usize, tail: f64, side: Side) -> Law {
     let grid = fitted_grid(a, b, operation, points, tail);
-    let same = std::ptr::eq(a, b);
     let last = grid.len() - 2;
     let inverse: Vec<f64> = grid.windows(2).map(|w| 1.0 / (w[1] - w[0])).collect();
-    // Per cell: the mass, and the mean's distance from the cell's lower end.
-    let mut cells = vec![(0.0_f64, 0.0_f64); grid.len()];
-    let (mut start, mut above) = (0, 0.0);
-    for i in 0..a.mass.len() {
-        let (x, weight) = (a.position[i], a.mass[i]);
-        if weight == 0.0 {
-            continue;
-        }
-        let from = if same { i } else { 0 };
-        while start < last && grid[start + 1] < operation.of(x, b.position[from]) {
-            start += 1;
-        }
-        let mut k = start;
-        for j in from..b.mass.len() {
-            let mut y = operation.of(x, b.position[j]);
-            let w = weight * b.mass[j] * if same && j > i { 2.0 } else { 1.0 };
-            if y > CEILING {
-                above += w * (y - CEILING);
-                y = CEILING;
-            }
-            while k < last && grid[k + 1] < y {
-                k += 1;
-            }
-            cells[k].0 += w;
-            cells[k].1 += w * (y - grid[k]);
-        }
-    }
+    let (cells, above) = match operation {
+        Operation::Sum => gather(a, b, &grid, |x, y| x + y),
+        Operation::Product => gather(a, b, &grid, |x, y| x * y),
+    };
     let times = a.times + b.times;
     // A mean of cut laws has lost the mean of their cuts; a product, at most their sum.
     let cut = match operation {
@@ -226,6 +211,60 @@ fn combine(a: &Law, b: &Law, operation: Operation, points: usize, tail: f64, sid
     }
 }
 
+/// Rows walked side by side in [`gather`]: a walk waits for its own last step, two do not wait for each other.
+const ROWS: usize = 4;
+
+/// All pairs of atoms by the grid cell their combination falls into: per cell the mass, and the mean's distance from the
+/// cell's lower end; and the mean of what lay above [`CEILING`].
+///
+/// For a fixed atom of `a` the combinations rise with the atom of `b`, so that the cell is found by walking on.
+fn gather(a: &Law, b: &Law, grid: &[f64], of: impl Fn(f64, f64) -> f64) -> (Vec<(f64, f64)>, f64) {
+    let (n, last) = (b.mass.len(), grid.len() - 2);
+    let same = std::ptr::eq(a, b);
+    let mut lanes = vec![[(0.0_f64, 0.0_f64); ROWS]; grid.len()];
+    let (mut start, mut above) = (0, 0.0);
+    for first in (0..a.mass.len()).step_by(ROWS) {
+        let rows = ROWS.min(a.mass.len() - first);
+        let from = if same { first } else { 0 };
+        while start < last && grid[start + 1] < of(a.position[first], b.position[from]) {
+            start += 1;
+        }
+        let mut x = [0.0; ROWS];
+        let mut weight = [0.0; ROWS];
+        x[..rows].copy_from_slice(&a.position[first..first + rows]);
+        weight[..rows].copy_from_slice(&a.mass[first..first + rows]);
+        let mut cell = [start; ROWS];
+        for j in from..n {
+            let (position, mass) = (b.position[j], b.mass[j]);
+            for row in 0..ROWS {
+                // A law with itself: each pair of different atoms counts twice, and only from the lower one.
+                let twice = if same {
+                    [0.0, 1.0, 2.0][(j >= first + row) as usize + (j > first + row) as usize]
+                } else {
+                    1.0
+                };
+                let w = weight[row] * mass * twice;
+                let mut y = of(x[row], position);
+                if y > CEILING {
+                    above += w * (y - CEILING);
+                    y = CEILING;
+                }
+                let mut k = cell[row];
+                k += (k < last && grid[k + 1] < y) as usize;
+                while k < last && grid[k + 1] < y {
+                    k += 1;
+                }
+                cell[row] = k;
+                lanes[k][row].0 += w;
+                lanes[k][row].1 += w * (y - grid[k]);
+            }
+        }
+    }
+    let sum =
+        |lane: &[(f64, f64); ROWS]| lane.iter().fold((0.0, 0.0), |s, l| (s.0 + l.0, s.1 + l.1));
+    (lanes.iter().map(sum).collect(), above)
+}
+
 /// A grid for the combination of two laws: from its least to its greatest value, nearly all points where it matters.
 ///
 /// In u = ln x the spacing is proportional to min(1, s + |u - c|), with c the median and s the spread of a coarse version
@@ -250,7 +289,8 @@ fn fitted_grid(a: &Law, b: &Law, operation: Operation, points: usize, tail: f64)
     let (a_low, a_high) = a.range(tail);
     let (b_low, b_high) = b.range(tail);
     let top = |law: &Law| law.position[law.position.len() - 1];
-    let (min, max) = (operation.of(a.position[0], b.position[0]), operation.of(top(a), top(b)).min(CEILING));
+    let (min, max) =
+        (operation.of(a.position[0], b.position[0]), operation.of(top(a), top(b)).min(CEILING));
     let (low, high) = (operation.of(a_low, b_low).max(min), operation.of(a_high, b_high).min(max));
     let (c, s) = (at(0.5).ln(), ((at(0.75).ln() - at(0.25).ln()) / 1.35).clamp(1e-12, 1.0));
     let spacing = Spacing::new(c, s);
@@ -309,7 +349,8 @@ impl Spacing {
 
     pub(crate) fn back(&self, w: f64) -> f64 {
         let Spacing { centre, spread, knee } = *self;
-        let d = if w.abs() < knee { spread * w.abs().exp_m1() } else { 1.0 - spread + w.abs() - knee };
+        let d =
+            if w.abs() < knee { spread * w.abs().exp_m1() } else { 1.0 - spread + w.abs() - knee };
         centre + d.copysign(w)
     }
 }

@@ -14,6 +14,7 @@
 //!
 //! * [`Event`] says what was done: a plain value that the sampler and the noise make.
 //! * [`epsilon`], [`delta`], [`curve`] say what it costs; [`calibrate`] finds the least noise for a budget.
+//! * [`renyi`] is a second opinion by closed forms: quicker, looser, and independent of the rest.
 //! * [`Correlated`] describes noise that is correlated from step to step.
 //! * [`Error`] is the only error type.
 //!
@@ -48,3 +49,4 @@ mod mixture;
 mod normal;
 mod part;
 mod privacy;
+pub mod renyi;

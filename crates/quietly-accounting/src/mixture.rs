@@ -85,11 +85,8 @@ impl Mixture {
                 // With y = e^(x/s²), c = e^(-1/2s²): rc·y² - (1-r)(e^l - 1)·y - rc·e^l = 0, scaled by e^(-l/2)/rc.
                 // y·e^(-l/2) = t + √(t² + 1), t = (1-r)·sinh(l/2)/rc, and asinh(t) is its logarithm.
                 let log_t = ((1.0 - r) / r).ln() + 0.5 / s2 + log_sinh(0.5 * loss.abs());
-                let asinh = if log_t > 20.0 {
-                    log_t + std::f64::consts::LN_2
-                } else {
-                    log_t.exp().asinh()
-                };
+                let asinh =
+                    if log_t > 20.0 { log_t + std::f64::consts::LN_2 } else { log_t.exp().asinh() };
                 s2 * (0.5 * loss + asinh.copysign(loss))
             }
         }
@@ -137,59 +134,41 @@ impl Mixture {
         }
     }
 
-    /// The loss of `Removed` has a floor, -ln(1/(1-q)), with most of the mass just above it; `Added` mirrors it. The grid
-    /// is placed so that what lies beyond the outermost grid point o balances a share of the cell on its other side.
+    /// The loss of `Removed` has a floor, ln(1 - q), with most of the mass above it not far; `Added` mirrors it. The grid is
+    /// placed so that the two recursions of [`Cells::below`] agree where they meet and nothing is lost there.
     fn one_sided(&self, step: f64, low: f64, high: f64) -> Cells {
         let removed = self.kind == Kind::Removed;
-        let edge = if removed { (-self.rate).ln_1p() } else { -(-self.rate).ln_1p() };
-        let mut share = 0.5;
-        let mut cells = None;
-        for _ in 0..3 {
-            let unbalanced = |o: f64| {
-                if removed {
-                    self.above(o, o, o + step) * share + self.above(o, f64::NEG_INFINITY, o)
-                } else {
-                    -self.above(o, o, f64::INFINITY) - self.above(o, o - step, o) * share
-                }
-            };
-            // `unbalanced` is positive near the edge and falls away from it.
-            let (mut near, mut far) = (0.0, 1.0);
-            for _ in 0..40 {
-                let mid = 0.5 * (near + far);
-                let o = edge + if removed { mid * step } else { -mid * step };
-                let keeps = if removed { unbalanced(o) > 0.0 } else { unbalanced(o) < 0.0 };
-                if keeps { near = mid } else { far = mid }
-            }
-            let offset = edge + if removed { near * step } else { -near * step };
-            let built = if removed {
-                let last = ((high - offset) / step).ceil() as i64;
-                Cells { meet: 1, ..self.between(step, offset, -1, last.max(2)) }
-            } else {
-                let first = (((low - offset) / step).floor() as i64).min(-2);
-                Cells { meet: -first as usize, ..self.between(step, offset, first, 1) }
-            };
-            let shares = built.shares();
-            let next = if removed { 1.0 - shares[1] } else { shares[built.meet - 1] };
-            let done = (next - share).abs() < 0.01;
-            cells = Some(built);
-            if done {
-                break;
-            }
-            share = next * 0.998;
-        }
-        cells.expect("the loop runs at least once")
-    }
-
-    /// P - e^at·Q of the losses between two values.
-    fn above(&self, at: f64, from: f64, to: f64) -> f64 {
-        let growth = at.exp_m1();
-        let edge = |loss: f64| if loss.is_finite() { self.threshold(loss) } else { loss };
-        let (from, to) = (edge(from), edge(to));
-        let between = |centre: f64| {
-            let (a, b) = ((from - centre) / self.sigma, (to - centre) / self.sigma);
-            if a > 0.0 { upper_tail(a) - upper_tail(b) } else { upper_tail(-b) - upper_tail(-a) }
+        let sign = if removed { 1.0 } else { -1.0 };
+        let edge = -sign * -(-self.rate).ln_1p();
+        // A place is the distance of the meeting point from the edge, in steps: `whole` cells and a part of one. The first
+        // cells from the edge tell where the mass is heaviest and how far the recursions disagree.
+        let split = |place: f64| (edge + sign * place.fract() * step, place as usize + 1);
+        let meeting = |cells: Cells, from_edge: usize| {
+            let meet = if removed { from_edge } else { cells.cells.len() - from_edge };
+            Cells { meet, ..cells }
         };
-        self.components().iter().map(|c| (c.p_less_q - growth * c.q) * between(c.centre)).sum()
+        let near = |place: f64| {
+            let (offset, from_edge) = split(place);
+            let (first, last) = if removed { (-1, 80) } else { (-80, 1) };
+            meeting(self.between(step, offset, first, last), from_edge)
+        };
+        let probe = near(0.0);
+        let heaviest =
+            if removed { probe.heaviest() } else { probe.cells.len() - 1 - probe.heaviest() };
+        // What is lost there falls as the meeting point moves away from the edge; just before it is zero all is feasible.
+        let (mut low_place, mut high_place) =
+            (heaviest.saturating_sub(3) as f64, heaviest as f64 + 4.0);
+        for _ in 0..24 {
+            let mid = 0.5 * (low_place + high_place);
+            if near(mid).disagreement() * sign > 0.0 { low_place = mid } else { high_place = mid }
+        }
+        let (offset, from_edge) = split(if removed { low_place } else { high_place });
+        let (first, last) = if removed {
+            (-1, (((high - offset) / step).ceil() as i64).max(from_edge as i64 + 1))
+        } else {
+            ((((low - offset) / step).floor() as i64).min(-1 - from_edge as i64), 1)
+        };
+        meeting(self.between(step, offset, first, last), from_edge)
     }
 
     /// Cells first..last by their masses.
@@ -215,7 +194,8 @@ impl Mixture {
     /// The masses between rising losses, and on both sides of them.
     fn cut(&self, edges: &[f64]) -> Cut {
         let mut cut = Cut { cells: vec![Cell::default(); edges.len() - 1], ..Cut::default() };
-        let edges: Vec<(f64, f64)> = edges.iter().map(|&l| (self.threshold(l), l.exp_m1())).collect();
+        let edges: Vec<(f64, f64)> =
+            edges.iter().map(|&l| (self.threshold(l), l.exp_m1())).collect();
         for Component { centre, q, p_less_q } in self.components() {
             let at = |x: f64| {
                 // Beyond 60 deviations a tail is zero, and its error with it.
@@ -243,7 +223,8 @@ impl Mixture {
                 let weight = p_less_q.abs() + next_growth.abs().max(growth.abs()) * q;
                 // The grid's losses are rounded, too: a few units, relative.
                 let grid = (1.0 + next_growth.max(0.0)) * next_growth.abs().ln_1p() * q;
-                cell.slack += weight * (noise + next_noise) + 4.0 * U * (weight + grid) * between.abs();
+                cell.slack +=
+                    weight * (noise + next_noise) + 4.0 * U * (weight + grid) * between.abs();
                 (z, tail, noise) = (next_z, next_tail, next_noise);
             }
             let growth = edges[edges.len() - 1].1;

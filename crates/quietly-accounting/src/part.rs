@@ -70,9 +70,13 @@ impl Part {
 
     pub(crate) fn ready(&self, side: Side, resolution: Resolution) -> Ready<'_> {
         match self {
-            Part::Allocation { steps, sigma } => {
-                Ready::Law(allocation::ratio(*steps, *sigma, resolution.points, resolution.delta, side))
-            }
+            Part::Allocation { steps, sigma } => Ready::Law(allocation::ratio(
+                *steps,
+                *sigma,
+                resolution.points,
+                resolution.delta,
+                side,
+            )),
             Part::Many { sampled, times } => {
                 let (kind, rate, sigma) = match **sampled {
                     Part::Poisson { rate, sigma } => (Kind::Removed, rate, sigma),
@@ -94,13 +98,14 @@ impl Part {
         let sampled = matches!(self, Part::Poisson { .. } | Part::Replaced { .. });
         let length = self.length(tail);
         // A ratio beyond e^60 in one step would soon overflow.
-        sampled && times > 8 && length < 60.0 && length / (0.1 * self.spread()) > 12_000.0
+        sampled && times > 8 && length < 60.0 && length / (0.1 * self.spread()) > 60_000.0
     }
 
     /// About the standard deviation of the loss, to choose a first step from.
     pub(crate) fn spread(&self) -> f64 {
         // Beyond 1/σ² = 4 rare large losses, not the variance, decide.
-        let sampled = |rate: f64, sigma: f64| rate * (1.0 / (sigma * sigma)).min(4.0).exp_m1().sqrt();
+        let sampled =
+            |rate: f64, sigma: f64| rate * (1.0 / (sigma * sigma)).min(4.0).exp_m1().sqrt();
         match self {
             Part::Poisson { rate, sigma } | Part::Doubled { rate, sigma } => {
                 sampled(*rate, *sigma).max(0.02 * rate / sigma)
@@ -115,6 +120,16 @@ impl Part {
             }
             Part::Many { sampled, times } => sampled.spread() * (*times as f64).sqrt(),
         }
+    }
+
+    /// How many atoms a law of sums or products should have at first: its error is about combinations/points².
+    pub(crate) fn points(&self) -> usize {
+        let (times, each) = match self {
+            Part::Allocation { steps, .. } => (*steps, 130.0),
+            Part::Many { times, .. } => (*times, 230.0),
+            _ => return 0,
+        };
+        ((each * f64::from(law::combinations(times) + 1).sqrt()) as usize).max(300)
     }
 
     /// The length that the step should divide, where the loss has atoms.

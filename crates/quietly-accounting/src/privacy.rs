@@ -115,6 +115,16 @@ impl Branch {
         best
     }
 
+    /// The upper end alone, from one pass.
+    fn upper(&self, neighbours: Neighbours, target: Target, coarser: f64) -> f64 {
+        let direct = self.direct.iter().map(|(a, _)| a.upper(target, coarser));
+        let absent = self.absent.iter().map(|(a, _)| a.through_absence(target));
+        let through = neighbours == Neighbours::ReplaceOne && self.through_absence;
+        direct
+            .chain(absent.take(if through { usize::MAX } else { 0 }))
+            .fold(f64::INFINITY, f64::min)
+    }
+
     /// One account, its own lower bound.
     fn exact(account: Account, absent: Account, method: &'static str) -> Branch {
         Branch {
@@ -145,7 +155,8 @@ impl Branch {
             all.truncate(ALTERNATIVES);
             all
         };
-        let plain = |accounts: &[Account]| accounts.iter().map(|a| (a.clone(), "")).collect::<Vec<_>>();
+        let plain =
+            |accounts: &[Account]| accounts.iter().map(|a| (a.clone(), "")).collect::<Vec<_>>();
         let mut lower: Vec<Account> =
             named(&plain(&self.lower), &plain(&other.lower)).into_iter().map(|(a, _)| a).collect();
         if self.lower.is_empty() || other.lower.is_empty() {
@@ -171,7 +182,8 @@ fn branches(event: &Event, neighbours: Neighbours) -> Result<Vec<Branch>, Error>
             Ok(inner.into_iter().map(|b| b.repeat(*times)).collect())
         }
         Kind::Composed(events) => {
-            let mut all = vec![Branch::exact(Account::default(), Account::default(), "composition")];
+            let mut all =
+                vec![Branch::exact(Account::default(), Account::default(), "composition")];
             for event in events {
                 let next = branches(event, neighbours)?;
                 if all.len() * next.len() > BRANCHES {
@@ -197,9 +209,11 @@ fn leaf(event: &Event, neighbours: Neighbours) -> Result<Branch, Error> {
     let replace = neighbours == Neighbours::ReplaceOne;
     let gap = if replace { 2.0 } else { 1.0 };
     Ok(match &event.kind {
-        Kind::Gaussian { noise } => {
-            Branch::exact(Account::gaussian(gap / noise), Account::gaussian(1.0 / noise), "Gaussian, exact")
-        }
+        Kind::Gaussian { noise } => Branch::exact(
+            Account::gaussian(gap / noise),
+            Account::gaussian(1.0 / noise),
+            "Gaussian, exact",
+        ),
         Kind::Laplace { scale } => {
             let part = |gap: f64| Account::part(Part::Laplace { scale: scale / gap });
             Branch::exact(part(gap), part(1.0), "Laplace, privacy loss distribution")
@@ -208,7 +222,10 @@ fn leaf(event: &Event, neighbours: Neighbours) -> Result<Branch, Error> {
             let range = if replace { *replace_one } else { *add_remove };
             let both = |range: f64| {
                 vec![
-                    (Account::gaussian(gaussian::selection_mu(range)), "exponential mechanism as Gaussian"),
+                    (
+                        Account::gaussian(gaussian::selection_mu(range)),
+                        "exponential mechanism as Gaussian",
+                    ),
                     (Account::part(Part::Pure { epsilon: range }), "exponential mechanism as pure"),
                 ]
             };
@@ -225,8 +242,17 @@ fn leaf(event: &Event, neighbours: Neighbours) -> Result<Branch, Error> {
         Kind::Allocation { steps, select, noise } => allocation(*steps, *select, *noise, gap),
         Kind::Correlated(run) => {
             let bounds = run.bounds(neighbours)?;
-            let absent = if replace { run.bounds(Neighbours::AddRemove)?.upper } else { bounds.upper.clone() };
-            Branch { direct: bounds.upper, absent, lower: bounds.lower, through_absence: run.is_allocated() }
+            let absent = if replace {
+                run.bounds(Neighbours::AddRemove)?.upper
+            } else {
+                bounds.upper.clone()
+            };
+            Branch {
+                direct: bounds.upper,
+                absent,
+                lower: bounds.lower,
+                through_absence: run.is_allocated(),
+            }
         }
         Kind::Repeated { .. } | Kind::Composed(_) | Kind::Disjoint(_) => unreachable!("not a leaf"),
     })
@@ -237,12 +263,21 @@ fn leaf(event: &Event, neighbours: Neighbours) -> Result<Branch, Error> {
 fn fixed_size(rate: f64, noise: f64, replace: bool) -> Branch {
     let gap = if replace { 2.0 } else { 1.0 };
     if rate == 1.0 {
-        return Branch::exact(Account::gaussian(gap / noise), Account::gaussian(1.0 / noise), "Gaussian, exact");
+        return Branch::exact(
+            Account::gaussian(gap / noise),
+            Account::gaussian(1.0 / noise),
+            "Gaussian, exact",
+        );
     }
     let doubled = Account::part(Part::Doubled { rate, sigma: 0.5 * noise });
     let method = "fixed size, symmetrised pair";
     let lower = vec![Account::part(Part::Poisson { rate, sigma: noise / gap })];
-    Branch { direct: vec![(doubled.clone(), method)], absent: vec![(doubled, method)], lower, through_absence: false }
+    Branch {
+        direct: vec![(doubled.clone(), method)],
+        absent: vec![(doubled, method)],
+        lower,
+        through_absence: false,
+    }
 }
 
 /// k of t: a mixture, over partitions into k blocks, of one step per block; so no worse than k allocations in sequence.
@@ -311,44 +346,71 @@ pub fn calibrate(
     target_epsilon: f64,
     delta: f64,
 ) -> Result<Calibration, Error> {
-    const LEAST: f64 = 0.1;
-    const MOST: f64 = 1e5;
     let goal = Error::epsilon(target_epsilon)?;
-    let cost = |noise: f64| epsilon(&event(noise)?, neighbours, delta);
-    // Brackets from the safe side: `enough` meets the target, `short` does not. ε falls about as a power of the noise, so
-    // the next guess interpolates between their logarithms.
-    let mut noise: f64 = 1.0;
+    let target = Target::Delta(Error::delta(delta)?);
+    let cost = |noise: f64, coarser: f64| -> Result<f64, Error> {
+        let upper = |b: &Branch| b.upper(neighbours, target, coarser);
+        Ok(branches(&event(noise)?, neighbours)?.iter().map(upper).fold(0.0, f64::max))
+    };
+    let unreachable = Error::Unreachable {
+        least: LEAST,
+        most: MOST,
+        epsilon: goal,
+        delta,
+        instead: "take fewer steps, sample less, or allow a larger epsilon",
+    };
+    // A coarse search first: each of its answers costs a tenth of a fine one.
+    let about =
+        least_noise(|noise| cost(noise, 3.0), goal, 1.0, 1.003)?.ok_or(unreachable.clone())?;
+    let noise_multiplier =
+        least_noise(|noise| cost(noise, 1.0), goal, about, 1.0004)?.ok_or(unreachable)?;
+    let epsilon = epsilon(&event(noise_multiplier)?, neighbours, delta)?;
+    Ok(Calibration { noise_multiplier, epsilon })
+}
+
+/// The range of noise multipliers.
+const LEAST: f64 = 0.1;
+const MOST: f64 = 1e5;
+
+/// The least noise whose `cost` is at most `goal`, to a factor of `precision`, searched from `start`.
+///
+/// Only noise whose cost was computed is returned. ε falls about as a power of the noise, so that the next guess
+/// interpolates between logarithms.
+fn least_noise(
+    cost: impl Fn(f64) -> Result<f64, Error>,
+    goal: f64,
+    start: f64,
+    precision: f64,
+) -> Result<Option<f64>, Error> {
+    let mut noise = start;
     let mut short: Option<(f64, f64)> = None;
-    let mut enough: Option<(f64, Answer)> = None;
+    let mut enough: Option<(f64, f64)> = None;
     for round in 0..60 {
-        let answer = cost(noise)?;
-        if answer.upper <= goal { enough = Some((noise, answer)) } else { short = Some((noise, answer.upper)) }
+        let found = cost(noise)?;
+        if found <= goal {
+            enough = Some((noise, found.max(1e-9)))
+        } else {
+            short = Some((noise, found.min(1e6)))
+        }
         noise = match (short, enough) {
             (None, Some((n, _))) if n <= LEAST => break,
-            (Some((n, _)), None) if n >= MOST => {
-                let instead = "take fewer steps, sample less, or allow a larger epsilon";
-                return Err(Error::Unreachable { least: LEAST, most: MOST, epsilon: goal, delta, instead });
-            }
-            (Some((s, _)), Some((n, found))) if n / s < 1.001 || found.upper > 0.9995 * goal => break,
+            (Some((n, _)), None) if n >= MOST => return Ok(None),
+            (_, Some((_, found))) if found * precision > goal => break,
+            (Some((s, _)), Some((n, _))) if n < s * precision => break,
             (Some((s, e)), Some((n, found))) => {
-                let found = found.upper.max(1e-9);
-                let slope = (e.min(1e6) / found).ln() / (n / s).ln();
-                // Aim a little to the safe side; keep off the ends, and halve if the power law fails.
-                let guess = s * ((e.min(1e6) / (0.9998 * goal)).ln() / slope).exp();
-                let share = ((guess / s).ln() / (n / s).ln()).clamp(0.02, 0.98);
-                let share = if round % 6 == 5 || !share.is_finite() { 0.5 } else { share };
-                s * (n / s).powf(share)
+                let slope = (e / found).ln() / (n / s).ln();
+                // Aim a little to the safe side; keep off the ends, and halve now and then in case the power law fails.
+                let aim = goal * (1.0 - 0.3 * (precision - 1.0));
+                let share = ((e / aim).ln() / slope / (n / s).ln()).clamp(0.02, 0.98);
+                s * (n / s).powf(if round % 6 == 5 || !share.is_finite() { 0.5 } else { share })
             }
-            (Some((s, e)), None) => (s * (e / goal).clamp(1.1, 8.0)).min(MOST),
-            (None, Some((n, found))) => (n * (found.upper / goal).clamp(0.125, 0.9)).max(LEAST),
+            // ε falls at least about as fast as 1/noise: a guess on the safe side if it falls faster.
+            (Some((s, e)), None) => {
+                (s * (e / goal).clamp(1.0 + 0.3 * (precision - 1.0), 8.0)).min(MOST)
+            }
+            (None, Some((n, found))) => (n * (found / goal).sqrt().clamp(0.125, 0.9999)).max(LEAST),
             (None, None) => unreachable!("one of them was just set"),
         };
     }
-    match enough {
-        Some((noise_multiplier, epsilon)) => Ok(Calibration { noise_multiplier, epsilon }),
-        None => {
-            let instead = "take fewer steps, sample less, or allow a larger epsilon";
-            Err(Error::Unreachable { least: LEAST, most: MOST, epsilon: goal, delta, instead })
-        }
-    }
+    Ok(enough.map(|(noise, _)| noise))
 }
