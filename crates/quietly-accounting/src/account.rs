@@ -17,8 +17,8 @@ pub(crate) struct Account {
 
 /// The width, relative to the answer, at which refinement stops, and where it gives up.
 const NARROW: f64 = 3.5e-3;
-const ROUNDS: usize = 4;
-const MOST_CELLS: f64 = (1 << 19) as f64;
+const ROUNDS: usize = 3;
+const MOST_CELLS: f64 = (1 << 17) as f64;
 const MOST_POINTS: usize = 2400;
 /// Share of δ that truncation may cost.
 const TRUNCATION: f64 = 1e-6;
@@ -133,7 +133,7 @@ impl Account {
                 }
             };
         }
-        if let Some(known) = self.pure(target) {
+        if let Some(known) = self.single(target) {
             return known;
         }
         let narrow = match target {
@@ -161,7 +161,7 @@ impl Account {
 
     /// An upper bound from one pass, `coarser` times as coarse as a bracket begins: enough to search with.
     pub(crate) fn upper(&self, target: Target, coarser: f64) -> f64 {
-        if self.parts.is_empty() || self.pure(target).is_some() {
+        if self.parts.is_empty() || self.single(target).is_some() {
             return self.bracket(target).upper;
         }
         let mut resolution = self.first_resolution(target);
@@ -177,13 +177,21 @@ impl Account {
         }
     }
 
-    /// If every part is pure, losses add: at δ = 0 or for a single part that is the answer's ceiling.
-    fn pure(&self, target: Target) -> Option<Interval> {
+    /// A single release has a closed form.
+    fn single(&self, target: Target) -> Option<Interval> {
         let [(part, 1)] = &self.parts[..] else { return None };
         if self.mu_squared > 0.0 {
             return None;
         }
-        // One release has a closed form: δ = 1 - e^((ε - 1/b)/2) for Laplace, (e^ε₀ - e^ε)/(1 + e^ε₀) for a pure pair.
+        if part.mixture(Direction::Removed).is_some() {
+            let pairs = [Direction::Removed, Direction::Added].map(|d| part.mixture(d).expect("so has the other"));
+            let delta = |e: f64| pairs.map(|p| p.delta(e)).into_iter().fold((0.0, 0.0), |a, b| (b.0.max(a.0), b.1.max(a.1)));
+            return Some(match target {
+                Target::Epsilon(e) => Interval::new(delta(e).0, delta(e).1.min(1.0)),
+                Target::Delta(d) => Interval::new(crossing(|e| delta(e).0 > d).0, crossing(|e| delta(e).1 > d).1),
+            });
+        }
+        // δ = 1 - e^((ε - 1/b)/2) for Laplace, (e^ε₀ - e^ε)/(1 + e^ε₀) for a pure pair.
         let (epsilon, delta): (f64, f64) = match (part, target) {
             (Part::Laplace { scale }, Target::Delta(d)) => (1.0 / scale + 2.0 * (-d).ln_1p(), 0.0),
             (Part::Laplace { scale }, Target::Epsilon(e)) => {

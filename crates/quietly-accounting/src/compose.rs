@@ -25,8 +25,8 @@ use std::cell::RefCell;
 
 /// Tilted mass outside the window, on either side.
 const TAIL: f64 = 1e-10;
-/// The longest transform: 64 MiB per buffer.
-const LONGEST: usize = 1 << 22;
+/// The longest transform: 8 MiB per buffer.
+const LONGEST: usize = 1 << 20;
 
 thread_local! {
     static PLANNER: RefCell<RealFftPlanner<f64>> = RefCell::new(RealFftPlanner::new());

@@ -194,6 +194,26 @@ impl Correlated {
         matches!(self.participation, Participation::Allocated { .. })
     }
 
+    /// How noise is correlated.
+    pub(crate) fn strategy(&self) -> &Strategy {
+        &self.strategy
+    }
+
+    /// In which steps a record takes part.
+    pub(crate) fn participation(&self) -> Participation {
+        self.participation
+    }
+
+    /// T.
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// κ.
+    pub(crate) fn noise(&self) -> f64 {
+        self.noise
+    }
+
     /// |C|·y.
     pub(crate) fn apply(&self, y: &[f64]) -> Vec<f64> {
         match &self.strategy {

@@ -123,34 +123,38 @@ impl Law {
         terms.sum::<f64>() * (1.0 + out * MASS * self.times)
     }
 
-    /// The loss on a grid, in one of its two directions.
-    pub(crate) fn cells(&self, removed: bool, side: Side, step: f64) -> Cells {
+    /// The loss on a grid, in one of its two directions. The largest losses, up to a mass of `tail`, count as infinite: they
+    /// may be the far ends of spread masses and would mislead the tilt.
+    pub(crate) fn cells(&self, removed: bool, side: Side, step: f64, tail: f64) -> Cells {
         let sign = if side == Side::Above { self.times } else { -self.times };
-        let out = sign * POSITION;
-        // Zero can be an atom of a spread law: its loss is infinite in one direction, and in the other it has no weight.
-        let atoms = || {
-            self.position.iter().zip(&self.mass).filter(|(x, p)| **x > 0.0 && **p > 0.0).map(
-                |(x, p)| {
-                    if removed { (x.ln() + out, p * x) } else { (-x.ln() + out, *p) }
-                },
-            )
+        let (shift, scale) = (sign * POSITION, 1.0 + sign * MASS);
+        let loss = |(x, p): (&f64, &f64)| match removed {
+            true => (x.ln() + shift, p * x * scale),
+            false => (-x.ln() + shift, p * scale),
         };
-        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-        for (loss, _) in atoms() {
-            (low, high) = (low.min(loss), high.max(loss));
+        let pairs = self.position.iter().zip(&self.mass).filter(|(_, p)| **p > 0.0);
+        let mut atoms: Vec<(f64, f64)> = pairs.map(loss).filter(|(_, m)| *m > 0.0).collect();
+        // Rising losses; zero, an atom of spread laws, has an infinite loss in one direction and no weight in the other.
+        if !removed {
+            atoms.reverse();
         }
+        let mut infinite = if removed { self.cut } else { 0.0 };
+        while let Some(&(l, m)) = atoms.last() {
+            if atoms.len() > 1 && (l == f64::INFINITY || infinite + m <= tail) {
+                infinite += m;
+                atoms.pop();
+            } else {
+                break;
+            }
+        }
+        let (low, high) = (atoms[0].0, atoms[atoms.len() - 1].0);
         let first = (low / step).floor() as i64 - 1;
         let count = ((high / step).ceil() as i64 + 1 - first) as usize;
         let mut cells = Cells::empty(step, first, count);
-        let scale = 1.0 + sign * MASS;
-        for (loss, mass) in atoms() {
-            cells.add_atom(loss, mass * scale);
+        for (loss, mass) in atoms {
+            cells.add_atom(loss, mass);
         }
-        let zero = self.position.iter().zip(&self.mass).filter(|(x, _)| **x <= 0.0).map(|(_, p)| p);
-        cells.over_excess = if removed { self.cut } else { zero.sum() };
-        if side == Side::Below {
-            cells.over_excess = 0.0;
-        }
+        cells.over_excess = if side == Side::Above { infinite } else { 0.0 };
         cells.meet = cells.heaviest();
         cells
     }

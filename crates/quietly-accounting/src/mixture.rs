@@ -50,22 +50,38 @@ struct Cut {
     over_rest: f64,
 }
 
-/// One normal component: its centre, its weight in Q, and its weight in P less that in Q.
+/// One normal component: its centre, its weights in P and in Q, and the difference of the two, exactly.
 struct Component {
     centre: f64,
+    p: f64,
     q: f64,
     p_less_q: f64,
+}
+
+impl Component {
+    /// p - e^l·q and the size of its terms: near l = 0 by way of p - q, so that a small rate is not lost in one.
+    fn excess(&self, loss: f64) -> (f64, f64) {
+        if loss.abs() < 0.5 {
+            let growth = loss.exp_m1();
+            (self.p_less_q - growth * self.q, self.p_less_q.abs() + growth.abs() * self.q)
+        } else {
+            let level = loss.exp();
+            (self.p - level * self.q, self.p + level * self.q)
+        }
+    }
 }
 
 impl Mixture {
     fn components(&self) -> Vec<Component> {
         let r = self.rate;
-        let part = |centre, q, p_less_q| Component { centre, q, p_less_q };
+        let part = |centre, p, q, p_less_q| Component { centre, p, q, p_less_q };
         match self.kind {
-            Kind::Gaussian => vec![part(0.0, 1.0, -1.0), part(1.0, 0.0, 1.0)],
-            Kind::Removed | Kind::Doubled => vec![part(0.0, 1.0, -r), part(1.0, 0.0, r)],
-            Kind::Added => vec![part(-1.0, r, -r), part(0.0, 1.0 - r, r)],
-            Kind::Replaced => vec![part(-1.0, r, -r), part(0.0, 1.0 - r, 0.0), part(1.0, 0.0, r)],
+            Kind::Gaussian => vec![part(0.0, 0.0, 1.0, -1.0), part(1.0, 1.0, 0.0, 1.0)],
+            Kind::Removed | Kind::Doubled => vec![part(0.0, 1.0 - r, 1.0, -r), part(1.0, r, 0.0, r)],
+            Kind::Added => vec![part(-1.0, 0.0, r, -r), part(0.0, 1.0, 1.0 - r, r)],
+            Kind::Replaced => {
+                vec![part(-1.0, 0.0, r, -r), part(0.0, 1.0 - r, 1.0 - r, 0.0), part(1.0, r, 0.0, r)]
+            }
         }
     }
 
@@ -171,6 +187,20 @@ impl Mixture {
         meeting(self.between(step, offset, first, last), from_edge)
     }
 
+    /// δ(ε) for ε ≥ 0, in closed form: the excess of all losses above ε.
+    pub(crate) fn delta(&self, epsilon: f64) -> (f64, f64) {
+        let x = self.threshold(epsilon);
+        let (mut value, mut error) = (0.0, 0.0);
+        for component in self.components() {
+            let z = ((x - component.centre) / self.sigma).clamp(-60.0, 60.0);
+            let tail = upper_tail(z);
+            let (excess, size) = component.excess(epsilon);
+            value += excess * tail;
+            error += size * tail * (tail_error(z) + 8.0 * U);
+        }
+        ((value - error).max(0.0), value.max(0.0) + error)
+    }
+
     /// Cells first..last by their masses.
     ///
     /// Aᵢ = Σ (p - q - q·(e^εᵢ - 1))·M over the components' masses M, written so that sampling at a small rate
@@ -194,9 +224,9 @@ impl Mixture {
     /// The masses between rising losses, and on both sides of them.
     fn cut(&self, edges: &[f64]) -> Cut {
         let mut cut = Cut { cells: vec![Cell::default(); edges.len() - 1], ..Cut::default() };
-        let edges: Vec<(f64, f64)> =
-            edges.iter().map(|&l| (self.threshold(l), l.exp_m1())).collect();
-        for Component { centre, q, p_less_q } in self.components() {
+        let edges: Vec<(f64, f64)> = edges.iter().map(|&l| (self.threshold(l), l)).collect();
+        for component in self.components() {
+            let Component { centre, p, q, .. } = component;
             let at = |x: f64| {
                 // Beyond 60 deviations a tail is zero, and its error with it.
                 let z = ((x - centre) / self.sigma).clamp(-60.0, 60.0);
@@ -205,11 +235,12 @@ impl Mixture {
             };
             let (mut z, mut tail, mut noise) = at(edges[0].0);
             let left = if z < 0.0 { tail } else { 1.0 - tail } + noise;
-            cut.under.0 += (q + p_less_q).max(0.0) * left;
+            cut.under.0 += p * left;
             cut.under.1 += q * left;
-            for (cell, pair) in cut.cells.iter_mut().zip(edges.windows(2)) {
-                let [(_, growth), (next_x, next_growth)] = [pair[0], pair[1]];
+            let (mut excess, mut size) = component.excess(edges[0].1);
+            for (cell, &(next_x, next_loss)) in cut.cells.iter_mut().zip(&edges[1..]) {
                 let (next_z, next_tail, next_noise) = at(next_x);
+                let (next_excess, next_size) = component.excess(next_loss);
                 let between = if z >= 0.0 {
                     tail - next_tail
                 } else if next_z < 0.0 {
@@ -217,21 +248,19 @@ impl Mixture {
                 } else {
                     1.0 - tail - next_tail
                 };
-                cell.mass += (q + p_less_q) * between;
-                cell.a += (p_less_q - growth * q) * between;
-                cell.b += (next_growth * q - p_less_q) * between;
-                let weight = p_less_q.abs() + next_growth.abs().max(growth.abs()) * q;
+                cell.mass += p * between;
+                cell.a += excess * between;
+                cell.b -= next_excess * between;
                 // The grid's losses are rounded, too: a few units, relative.
-                let grid = (1.0 + next_growth.max(0.0)) * next_growth.abs().ln_1p() * q;
-                cell.slack +=
-                    weight * (noise + next_noise) + 4.0 * U * (weight + grid) * between.abs();
+                let grid = next_loss.abs() * (next_size + q);
+                let size_here = size.max(next_size);
+                cell.slack += size_here * (noise + next_noise) + 4.0 * U * (size_here + grid) * between.abs();
                 (z, tail, noise) = (next_z, next_tail, next_noise);
+                (excess, size) = (next_excess, next_size);
             }
-            let growth = edges[edges.len() - 1].1;
             let over = if z >= 0.0 { tail } else { 1.0 - tail };
-            cut.over_excess += (p_less_q - growth * q) * over
-                + (p_less_q.abs() + growth.abs() * q) * 2.0 * (noise + 4.0 * U * over);
-            cut.over_rest += (1.0 + growth) * q * (over + noise);
+            cut.over_excess += excess * over + size * 2.0 * (noise + 4.0 * U * over);
+            cut.over_rest += edges[edges.len() - 1].1.exp() * q * (over + noise);
         }
         cut.over_excess = cut.over_excess.max(0.0);
         cut

@@ -93,12 +93,24 @@ impl Part {
     }
 
     /// Whether a step fine enough for this many repetitions needs more than a short grid: then the law is doubled up
-    /// instead of transformed.
+    /// instead of transformed, unless single ratios are so large that products would soon pass its ceiling.
     pub(crate) fn is_fine(&self, times: u64, tail: f64) -> bool {
         let sampled = matches!(self, Part::Poisson { .. } | Part::Replaced { .. });
         let length = self.length(tail);
-        // A ratio beyond e^60 in one step would soon overflow.
-        sampled && times > 8 && length < 60.0 && length / (0.1 * self.spread()) > 60_000.0
+        sampled && times > 1 && length < 250.0 && length / (0.1 * self.spread()) > 60_000.0
+    }
+
+    /// The one pair of normal mixtures in a direction, for a closed form.
+    pub(crate) fn mixture(&self, direction: Direction) -> Option<Mixture> {
+        let (kind, rate, sigma) = match *self {
+            Part::Poisson { rate, sigma } if direction == Direction::Removed => (Kind::Removed, rate, sigma),
+            Part::Poisson { rate, sigma } => (Kind::Added, rate, sigma),
+            Part::Replaced { rate, sigma } => (Kind::Replaced, rate, sigma),
+            // Its positive losses are those of `Removed`.
+            Part::Doubled { rate, sigma } => (Kind::Removed, rate, sigma),
+            _ => return None,
+        };
+        Some(Mixture { kind, rate, sigma })
     }
 
     /// About the standard deviation of the loss, to choose a first step from.
@@ -169,7 +181,7 @@ impl Ready<'_> {
         let Resolution { step, tail, .. } = resolution;
         let mixture = |kind, rate, sigma| Mixture { kind, rate, sigma }.cells(step, tail);
         match self {
-            Ready::Law(law) => law.cells(direction == Direction::Removed, side, step),
+            Ready::Law(law) => law.cells(direction == Direction::Removed, side, step, tail),
             Ready::Pair(part) => match **part {
                 Part::Poisson { rate, sigma } => match direction {
                     Direction::Removed => mixture(Kind::Removed, rate, sigma),

@@ -18,7 +18,7 @@
 //! | Gaussian | D = α/2σ², both directions (Mironov 2017, [arXiv:1702.07476], Corollary 3) |
 //! | Laplace | exact, both directions (same, Corollary 2) |
 //! | selection | exact for its bounded range, both directions; at most αε²/8 (Cesar and Rogers, [arXiv:2004.07223]) |
-//! | Poisson, add-remove | exact at integer orders; removing dominates adding (Mironov, Talwar and Zhang, [arXiv:1908.10530], Theorem 5) |
+//! | Poisson, add-remove | exact; removing dominates adding (Mironov, Talwar and Zhang, [arXiv:1908.10530], Theorem 5) |
 //! | fixed size | Wang, Balle and Kasiviswanathan, [arXiv:1808.00087], Theorem 27, both directions |
 //! | Poisson, replace-one | the same expansion with the pair's own moments, both directions |
 //! | correlated, fixed participation | one Gaussian |
@@ -37,6 +37,7 @@ use closed::{laplace, selection};
 use sampled::Sampled;
 
 mod closed;
+mod fractional;
 mod sampled;
 #[cfg(test)]
 mod tests;
@@ -234,7 +235,7 @@ fn convert(cost: &Cost, delta: f64) -> f64 {
     let (mut low, mut high) = (best.0 - STEP, best.0 + STEP);
     let (mut a, mut b) = (high - golden * (high - low), low + golden * (high - low));
     let (mut at_a, mut at_b) = (at(a), at(b));
-    while high - low > 1e-4 {
+    while high - low > 5e-4 {
         if at_a < at_b {
             (high, b, at_b) = (b, a, at_a);
             a = high - golden * (high - low);

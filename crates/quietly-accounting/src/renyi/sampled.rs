@@ -2,6 +2,7 @@
 //!
 //! With R = P/Q, everything is kept as ln(E_Q R^n - 1): the sums below have only positive terms, so that nothing cancels
 //! however small the rate.
+use super::fractional;
 
 /// A sampled Gaussian. Its moments are asked for at integer orders only.
 pub(super) struct Sampled {
@@ -13,42 +14,45 @@ pub(super) struct Sampled {
 
 enum Moments {
     /// P = (1-q)N(0, σ²) + qN(1, σ²), Q = N(0, σ²): binomial.
-    Poisson { square: f64 },
-    /// ln of bounds on E_Q|R - 1|^j over q^j for j = 0, 1, 2, …
-    Central(Vec<f64>),
+    Poisson { sigma: f64 },
+    /// ln of bounds on m_j = E_Q|R - 1|^j / q^j for even j, by j; and for every j, m_j ≤ 2·e^(j(j-1)s/2)·c^(j-1).
+    Central { even: Vec<f64>, s: f64, log_c: f64 },
 }
 
 /// Central moments kept: beyond them a geometric series must do.
 const CENTRAL: usize = 256;
 /// Binomial terms that one order may take.
-const TERMS: u32 = 200_000;
+const TERMS: u32 = 50_000;
 
 impl Sampled {
     /// Add-remove on a Poisson sample, in the direction of removal, which dominates.
     pub(super) fn poisson(rate: f64, noise: f64) -> Sampled {
-        let square = noise.powi(-2);
-        Sampled { rate, square, moments: Moments::Poisson { square } }
+        Sampled { rate, square: noise.powi(-2), moments: Moments::Poisson { sigma: noise } }
     }
 
     /// A sample of fixed size: Theorem 27. Any two of (with the record, with its replacement, with another in its place)
     /// are two clip norms apart, and a ternary moment is at most four binary ones.
     pub(super) fn fixed_size(rate: f64, noise: f64) -> Sampled {
         let square = (2.0 / noise).powi(2);
-        let moments = central(square).into_iter().map(|x| x + 4.0_f64.ln()).collect();
-        Sampled { rate, square, moments: Moments::Central(moments) }
+        let even = central(square).into_iter().map(|x| x + 4.0_f64.ln()).collect();
+        // |P₁ - Q₁|^j ≤ P₁^j + Q₁^j.
+        Sampled { rate, square, moments: Moments::Central { even, s: square, log_c: 0.0 } }
     }
 
-    /// Replace-one on a Poisson sample: P - Q = q(P₁ - Q₁) and Q = (1-q)Q₀ + qQ₁, so that by convexity
-    /// E_Q|R - 1|^j ≤ q^j·((1-q)·E_Q₀|(P₁ - Q₁)/Q₀|^j + q·E_Q₁|P₁/Q₁ - 1|^j).
-    /// The last is a binary moment at two clip norms; the other, by Minkowski, 2^j times one at a single clip norm.
+    /// Replace-one on a Poisson sample: P - Q = q(P₁ - Q₁) and Q = (1-q)Q₀ + qQ₁, so that E_Q|R - 1|^j is q^j times
+    /// ∫|P₁ - Q₁|^j/Q^(j-1). That is at most (1-q)^(1-j)·M, since Q ≥ (1-q)Q₀, and by convexity at most (1-q)M + qN; where
+    /// N is a binary moment at two clip norms, and M = ∫|P₁ - Q₁|^j/Q₀^(j-1), by Minkowski, 2^j times one at a single.
     pub(super) fn replaced(rate: f64, noise: f64) -> Sampled {
         let square = (2.0 / noise).powi(2);
+        let log_p = (-rate).ln_1p();
         let (near, far) = (central(0.25 * square), central(square));
         let join = |(j, (near, far)): (usize, (f64, f64))| {
-            log_add((-rate).ln_1p() + j as f64 * 2.0_f64.ln() + near, rate.ln() + far)
+            let m = j as f64 * 2.0_f64.ln() + near;
+            log_add(log_p + m, rate.ln() + far).min(m - (j as f64 - 1.0) * log_p) + 1e-14 * j as f64
         };
-        let moments = near.into_iter().zip(far).enumerate().map(join).collect();
-        Sampled { rate, square, moments: Moments::Central(moments) }
+        let even = near.into_iter().zip(far).enumerate().map(join).collect();
+        let (s, log_c) = if rate < 0.5 { (0.25 * square, -log_p) } else { (square, 0.0) };
+        Sampled { rate, square, moments: Moments::Central { even, s, log_c } }
     }
 
     /// D_α for α = 1 + `excess`.
@@ -68,9 +72,10 @@ impl Sampled {
 
     /// ln E_Q R^(n + share), from above, from its values at n and n + 1.
     ///
-    /// Two bounds. It is convex, so that its chord is above it. And (E_Q R^α - 1)/α(α-1) = E_Q ∫ |R - t| t^(α-2) dt over t
+    /// Three bounds. It is convex, so that its chord is above it. And (E_Q R^α - 1)/α(α-1) = E_Q ∫ |R - t| t^(α-2) dt over t
     /// between 1 and R is a mixture of powers, hence convex in its logarithm too, Kullback and Leibler's divergence being
-    /// its value at one; this is nearly straight where the chord is not, and loses next to nothing.
+    /// its value at one; this is nearly straight where the chord is not, and keeps its digits at the smallest rates. For
+    /// Poisson samples there is also a series.
     fn interpolate(&self, n: f64, share: f64) -> f64 {
         if share == 0.0 && n > 1.0 {
             return log_1p_exp(self.log_excess(n));
@@ -87,7 +92,11 @@ impl Sampled {
         let left = if n > 1.0 { scaled(low, n) } else { self.log_divergence(high) };
         let straight = (1.0 - share) * left + share * scaled(high, n + 1.0);
         let excess = if n > 1.0 { n + share - 1.0 } else { share };
-        chord.min(log_1p_exp(straight + excess.ln() + excess.ln_1p()))
+        let bound = chord.min(log_1p_exp(straight + excess.ln() + excess.ln_1p()));
+        match self.moments {
+            Moments::Poisson { sigma } => bound.min(fractional::log_moment(1.0 + excess, self.rate, sigma, bound)),
+            Moments::Central { .. } => bound,
+        }
     }
 
     /// ln of a bound on Kullback and Leibler's divergence, given ln χ².
@@ -107,15 +116,15 @@ impl Sampled {
                 };
                 bound.min(square + most.ln() + 1e-13)
             }
-            Moments::Central(_) => bound,
+            Moments::Central { .. } => bound,
         }
     }
 
     /// ln(E_Q R^n - 1) for an integer n ≥ 2, from above; infinity where the sum is too long.
     fn log_excess(&self, n: f64) -> f64 {
         match &self.moments {
-            Moments::Poisson { square } => poisson(n, self.rate, *square),
-            Moments::Central(moments) => expansion(n, self.rate, self.square, moments),
+            Moments::Poisson { .. } => poisson(n, self.rate, self.square),
+            Moments::Central { even, s, log_c } => expansion(n, self.rate, *s, *log_c, even),
         }
     }
 }
@@ -161,23 +170,23 @@ fn poisson(n: f64, q: f64, s: f64) -> f64 {
 
 /// Σ C(n,j) q^j m_j, j from 2: the binomial expansion of E_Q(1 + (R-1))^n. Odd moments by Cauchy and Schwarz.
 ///
-/// Also |P₁ - Q₁|^j ≤ P₁^j + Q₁^j gives m_j ≤ 2e^(j(j-1)s/2), which serves where it is smaller and bounds the tail.
-fn expansion(n: f64, q: f64, s: f64, moments: &[f64]) -> f64 {
+/// The coarse bound m_j ≤ 2·e^(j(j-1)s/2)·c^(j-1) serves where it is smaller, and for the tail.
+fn expansion(n: f64, q: f64, s: f64, log_c: f64, even: &[f64]) -> f64 {
     let mut sum = Sum::new();
     let mut choose = n.ln() + q.ln();
     let last = n.min(CENTRAL as f64 - 1.0);
-    let coarse = |j: f64| 2.0_f64.ln() + 0.5 * j * (j - 1.0) * s * (1.0 + 1e-15);
+    let coarse = |j: f64| 2.0_f64.ln() + (0.5 * j * s + log_c) * (j - 1.0) * (1.0 + 1e-15);
     let mut j = 2.0;
     while j <= last {
         choose += ((n - j + 1.0) / j * q).ln();
         let i = j as usize;
-        let moment = if i % 2 == 0 { moments[i] } else { 0.5 * (moments[i - 1] + moments[i + 1]) };
+        let moment = if i % 2 == 0 { even[i] } else { 0.5 * (even[i - 1] + even[i + 1]) };
         sum.add(choose + moment.min(coarse(j)));
         j += 1.0;
     }
     if n > last {
         // Ratios of successive terms, convex in j when n - j is held at its first value.
-        let ratio = |j: f64| ((n - last) / (j + 1.0) * q).ln() + j * s;
+        let ratio = |j: f64| ((n - last) / (j + 1.0) * q).ln() + j * s + log_c;
         let largest = ratio(last).max(ratio(n - 1.0));
         if largest > -0.1 {
             return f64::INFINITY;

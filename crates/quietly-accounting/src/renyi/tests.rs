@@ -163,8 +163,8 @@ fn poisson_divergence_is_the_integral_in_its_worse_direction() {
             loosest = loosest.max(got / removed);
         }
     }
-    // Interpolation is all that is lost.
-    assert!(loosest < 1.2, "{loosest}");
+    // Rounding is all that is lost.
+    assert!(loosest < 1.0 + 1e-6, "{loosest}");
 }
 
 /// The pair of replace-one on a Poisson sample, N(0) mixed with N(±1), by the same rule.
@@ -213,7 +213,7 @@ fn leaf(draws: &mut Draws) -> Event {
 fn no_answer_is_below_what_the_main_accountant_shows_to_leak() {
     let mut draws = Draws(20_260_901);
     let mut sharper = 0;
-    for case in 0..120 {
+    for case in 0..std::env::var("QCASES").map_or(120, |c| c.parse().unwrap()) {
         let mut event = leaf(&mut draws).repeat(draws.log_between(1.0, 3000.0) as u64).unwrap();
         if draws.next() < 0.3 {
             event =
