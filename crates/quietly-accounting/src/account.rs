@@ -16,7 +16,7 @@ pub(crate) struct Account {
 }
 
 /// The width, relative to the answer, at which refinement stops, and where it gives up.
-const NARROW: f64 = 3.5e-3;
+const NARROW: f64 = 4e-3;
 const ROUNDS: usize = 3;
 const MOST_CELLS: f64 = (1 << 17) as f64;
 const MOST_POINTS: usize = 2400;
@@ -184,11 +184,19 @@ impl Account {
             return None;
         }
         if part.mixture(Direction::Removed).is_some() {
-            let pairs = [Direction::Removed, Direction::Added].map(|d| part.mixture(d).expect("so has the other"));
-            let delta = |e: f64| pairs.map(|p| p.delta(e)).into_iter().fold((0.0, 0.0), |a, b| (b.0.max(a.0), b.1.max(a.1)));
+            let pairs = [Direction::Removed, Direction::Added]
+                .map(|d| part.mixture(d).expect("so has the other"));
+            let delta = |e: f64| {
+                pairs
+                    .map(|p| p.delta(e))
+                    .into_iter()
+                    .fold((0.0, 0.0), |a, b| (b.0.max(a.0), b.1.max(a.1)))
+            };
             return Some(match target {
                 Target::Epsilon(e) => Interval::new(delta(e).0, delta(e).1.min(1.0)),
-                Target::Delta(d) => Interval::new(crossing(|e| delta(e).0 > d).0, crossing(|e| delta(e).1 > d).1),
+                Target::Delta(d) => {
+                    Interval::new(crossing(|e| delta(e).0 > d).0, crossing(|e| delta(e).1 > d).1)
+                }
             });
         }
         // δ = 1 - e^((ε - 1/b)/2) for Laplace, (e^ε₀ - e^ε)/(1 + e^ε₀) for a pure pair.

@@ -30,8 +30,9 @@ const MASS: f64 = 1e-12;
 const POSITION: f64 = 4e-15;
 /// No position lies above: Q(S > CEILING) ≤ 1/CEILING, and what P loses by moving it down is added to `cut`.
 const CEILING: f64 = 1e150;
-/// No grid point but the least lies below, so that no spacing's inverse overflows.
-const FLOOR: f64 = 1e-290;
+/// No position but zero lies below, so that no product of two underflows. What would is moved to zero from above (it lowers S;
+/// the mean it takes is below FLOOR), and up to FLOOR from below (it raises S, by a mean below FLOOR).
+const FLOOR: f64 = 1e-140;
 
 /// How ratios combine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,12 +180,13 @@ pub(crate) fn cut_share(times: u64, operation: Operation) -> f64 {
 
 /// The law of the combination of two independent laws.
 fn combine(a: &Law, b: &Law, operation: Operation, points: usize, tail: f64, side: Side) -> Law {
-    let grid = fitted_grid(a, b, operation, points, tail);
+    let least = if side == Side::Above { 0.0 } else { FLOOR };
+    let grid = fitted_grid(a, b, operation, points, tail, least);
     let last = grid.len() - 2;
     let inverse: Vec<f64> = grid.windows(2).map(|w| 1.0 / (w[1] - w[0])).collect();
     let (cells, above) = match operation {
-        Operation::Sum => gather(a, b, &grid, |x, y| x + y),
-        Operation::Product => gather(a, b, &grid, |x, y| x * y),
+        Operation::Sum => gather(a, b, &grid, least, |x, y| x + y),
+        Operation::Product => gather(a, b, &grid, least, |x, y| x * y),
     };
     let times = a.times + b.times;
     // A mean of cut laws has lost the mean of their cuts; a product, at most their sum.
@@ -222,7 +224,13 @@ const ROWS: usize = 4;
 /// cell's lower end; and the mean of what lay above [`CEILING`].
 ///
 /// For a fixed atom of `a` the combinations rise with the atom of `b`, so that the cell is found by walking on.
-fn gather(a: &Law, b: &Law, grid: &[f64], of: impl Fn(f64, f64) -> f64) -> (Vec<(f64, f64)>, f64) {
+fn gather(
+    a: &Law,
+    b: &Law,
+    grid: &[f64],
+    least: f64,
+    of: impl Fn(f64, f64) -> f64,
+) -> (Vec<(f64, f64)>, f64) {
     let (n, last) = (b.mass.len(), grid.len() - 2);
     let same = std::ptr::eq(a, b);
     let mut lanes = vec![[(0.0_f64, 0.0_f64); ROWS]; grid.len()];
@@ -253,6 +261,9 @@ fn gather(a: &Law, b: &Law, grid: &[f64], of: impl Fn(f64, f64) -> f64) -> (Vec<
                     above += w * (y - CEILING);
                     y = CEILING;
                 }
+                if y < FLOOR {
+                    y = least;
+                }
                 let mut k = cell[row];
                 k += (k < last && grid[k + 1] < y) as usize;
                 while k < last && grid[k + 1] < y {
@@ -273,7 +284,14 @@ fn gather(a: &Law, b: &Law, grid: &[f64], of: impl Fn(f64, f64) -> f64) -> (Vec<
 ///
 /// In u = ln x the spacing is proportional to min(1, s + |u - c|), with c the median and s the spread of a coarse version
 /// of it: even in the bulk, relative in heavy tails.
-fn fitted_grid(a: &Law, b: &Law, operation: Operation, points: usize, tail: f64) -> Vec<f64> {
+fn fitted_grid(
+    a: &Law,
+    b: &Law,
+    operation: Operation,
+    points: usize,
+    tail: f64,
+    least: f64,
+) -> Vec<f64> {
     let (ca, cb) = (coarse(a), coarse(b));
     let mut sums: Vec<(f64, f64)> = Vec::with_capacity(ca.len() * cb.len());
     for (x, p) in &ca {
@@ -287,18 +305,19 @@ fn fitted_grid(a: &Law, b: &Law, operation: Operation, points: usize, tail: f64)
             left -= s.1;
             left <= 0.0
         });
-        found.or(sums.last()).map_or(1.0, |s| s.0.max(f64::MIN_POSITIVE))
+        found.or(sums.last()).map_or(1.0, |s| s.0.max(FLOOR))
     };
     // If the result is below that of two quantiles, one of the two is below its own.
     let (a_low, a_high) = a.range(tail);
     let (b_low, b_high) = b.range(tail);
     let top = |law: &Law| law.position[law.position.len() - 1];
-    let (min, max) =
-        (operation.of(a.position[0], b.position[0]), operation.of(top(a), top(b)).min(CEILING));
+    let bottom = operation.of(a.position[0], b.position[0]);
+    let min = if bottom < FLOOR { least } else { bottom };
+    let max = operation.of(top(a), top(b)).min(CEILING);
     let (low, high) = (operation.of(a_low, b_low).max(min), operation.of(a_high, b_high).min(max));
     let (c, s) = (at(0.5).ln(), ((at(0.75).ln() - at(0.25).ln()) / 1.35).clamp(1e-12, 1.0));
     let spacing = Spacing::new(c, s);
-    let (from, to) = (spacing.forth(low.max(f64::MIN_POSITIVE).ln()), spacing.forth(high.ln()));
+    let (from, to) = (spacing.forth(low.max(FLOOR).ln()), spacing.forth(high.ln()));
     let mut grid = vec![min];
     // A spread law has an atom at zero. Only sums with it may be spread back to it.
     let above_zero = operation.of(a.position[1], b.position[1]);
@@ -330,31 +349,39 @@ fn coarse(law: &Law) -> Vec<(f64, f64)> {
     merged.collect()
 }
 
-/// A change of variable u → w in which the spacing min(1, s + |u - c|) becomes even.
+/// A change of variable u → w in which the spacing min(cap, s + |u - c|) becomes even.
+///
+/// The cap is one, the resolution that a wide law needs in its tails; a narrow law's far tails need less.
 pub(crate) struct Spacing {
     centre: f64,
     spread: f64,
-    /// Where the spacing reaches one.
+    cap: f64,
+    /// Where the spacing reaches the cap.
     knee: f64,
 }
 
 impl Spacing {
     /// `spread` in (0, 1].
     pub(crate) fn new(centre: f64, spread: f64) -> Spacing {
-        Spacing { centre, spread, knee: (1.0 / spread).ln() }
+        let cap = (0.1 / spread).clamp(1.0, 8.0);
+        Spacing { centre, spread, cap, knee: (cap / spread).ln() }
     }
 
     pub(crate) fn forth(&self, u: f64) -> f64 {
-        let Spacing { centre, spread, knee } = *self;
+        let Spacing { centre, spread, cap, knee } = *self;
         let d = (u - centre).abs();
-        let w = if d < 1.0 - spread { (d / spread).ln_1p() } else { knee + d - (1.0 - spread) };
+        let w =
+            if d < cap - spread { (d / spread).ln_1p() } else { knee + (d - (cap - spread)) / cap };
         w.copysign(u - centre)
     }
 
     pub(crate) fn back(&self, w: f64) -> f64 {
-        let Spacing { centre, spread, knee } = *self;
-        let d =
-            if w.abs() < knee { spread * w.abs().exp_m1() } else { 1.0 - spread + w.abs() - knee };
+        let Spacing { centre, spread, cap, knee } = *self;
+        let d = if w.abs() < knee {
+            spread * w.abs().exp_m1()
+        } else {
+            cap - spread + (w.abs() - knee) * cap
+        };
         centre + d.copysign(w)
     }
 }

@@ -49,5 +49,5 @@ mod mixture;
 mod normal;
 mod part;
 mod privacy;
-mod sampling;
 pub mod renyi;
+mod sampling;

@@ -77,7 +77,9 @@ impl Mixture {
         let part = |centre, p, q, p_less_q| Component { centre, p, q, p_less_q };
         match self.kind {
             Kind::Gaussian => vec![part(0.0, 0.0, 1.0, -1.0), part(1.0, 1.0, 0.0, 1.0)],
-            Kind::Removed | Kind::Doubled => vec![part(0.0, 1.0 - r, 1.0, -r), part(1.0, r, 0.0, r)],
+            Kind::Removed | Kind::Doubled => {
+                vec![part(0.0, 1.0 - r, 1.0, -r), part(1.0, r, 0.0, r)]
+            }
             Kind::Added => vec![part(-1.0, 0.0, r, -r), part(0.0, 1.0, 1.0 - r, r)],
             Kind::Replaced => {
                 vec![part(-1.0, 0.0, r, -r), part(0.0, 1.0 - r, 1.0 - r, 0.0), part(1.0, r, 0.0, r)]
@@ -252,9 +254,11 @@ impl Mixture {
                 cell.a += excess * between;
                 cell.b -= next_excess * between;
                 // The grid's losses are rounded, too: a few units, relative.
-                let grid = next_loss.abs() * (next_size + q);
+                let grid =
+                    next_loss.abs() * if next_loss.abs() < 0.5 { p + 2.0 * q } else { next_size };
                 let size_here = size.max(next_size);
-                cell.slack += size_here * (noise + next_noise) + 4.0 * U * (size_here + grid) * between.abs();
+                cell.slack +=
+                    size_here * (noise + next_noise) + 4.0 * U * (size_here + grid) * between.abs();
                 (z, tail, noise) = (next_z, next_tail, next_noise);
                 (excess, size) = (next_excess, next_size);
             }

@@ -103,7 +103,9 @@ impl Part {
     /// The one pair of normal mixtures in a direction, for a closed form.
     pub(crate) fn mixture(&self, direction: Direction) -> Option<Mixture> {
         let (kind, rate, sigma) = match *self {
-            Part::Poisson { rate, sigma } if direction == Direction::Removed => (Kind::Removed, rate, sigma),
+            Part::Poisson { rate, sigma } if direction == Direction::Removed => {
+                (Kind::Removed, rate, sigma)
+            }
             Part::Poisson { rate, sigma } => (Kind::Added, rate, sigma),
             Part::Replaced { rate, sigma } => (Kind::Replaced, rate, sigma),
             // Its positive losses are those of `Removed`.
@@ -136,12 +138,12 @@ impl Part {
 
     /// How many atoms a law of sums or products should have at first: its error is about combinations/points².
     pub(crate) fn points(&self) -> usize {
-        let (times, each) = match self {
-            Part::Allocation { steps, .. } => (*steps, 130.0),
-            Part::Many { times, .. } => (*times, 230.0),
+        let times = match self {
+            Part::Allocation { steps, .. } => *steps,
+            Part::Many { times, .. } => *times,
             _ => return 0,
         };
-        ((each * f64::from(law::combinations(times) + 1).sqrt()) as usize).max(300)
+        ((150.0 * f64::from(law::combinations(times) + 1).sqrt()) as usize).max(300)
     }
 
     /// The length that the step should divide, where the loss has atoms.

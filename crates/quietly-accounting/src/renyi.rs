@@ -1,6 +1,6 @@
 //! A second opinion by Rényi divergences: closed forms, no grid, no Fourier transform.
 //!
-//! Shares no arithmetic with [`epsilon`](crate::epsilon), so that each can be held against the other. Its answers are upper
+//! Shares nothing but the normal distribution with [`epsilon`](crate::epsilon), so that each can be held against the other. Its answers are upper
 //! bounds too, a few percent to several times larger; they take microseconds and add up order by order.
 //!
 //! ```
@@ -38,6 +38,7 @@ use sampled::Sampled;
 
 mod closed;
 mod fractional;
+mod logs;
 mod sampled;
 #[cfg(test)]
 mod tests;

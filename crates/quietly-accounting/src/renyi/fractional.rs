@@ -45,7 +45,11 @@ impl Series {
             let (log, size) = if far > 0.0 {
                 // e^(j(j-1)/2σ²)·(q/(1-q))^j and the tail's own exponential make up the same number for every j.
                 let (ends, tail) = (self.alpha * self.log_p, -0.5 * (cut / self.sigma).powi(2));
-                (ends + tail + (0.5 * erfcx(far * FRAC_1_SQRT_2)).ln(), ends.abs() + tail.abs() * 4.0)
+                let odds = self.alpha * (self.log_p - self.log_q).abs();
+                (
+                    ends + tail + (0.5 * erfcx(far * FRAC_1_SQRT_2)).ln(),
+                    ends.abs() + tail.abs() * 4.0 + odds,
+                )
             } else {
                 let (a, b) = (j * self.log_q, (self.alpha - j) * self.log_p);
                 let c = 0.5 * j * (j - 1.0) / (self.sigma * self.sigma);

@@ -102,7 +102,7 @@ fn cholesky(gram: &[f64], b: usize) -> Option<Vec<f64>> {
             let known = dot(&factor[row(i)..row(i) + j], &factor[row(j)..row(j) + j]);
             let rest = gram[i * b + j] - known;
             let entry = if i == j { rest.sqrt() } else { rest / factor[row(j) + j] };
-            if !(i != j || entry > 0.0) {
+            if i == j && (entry.is_nan() || entry <= 0.0) {
                 return None;
             }
             factor.push(entry);

@@ -189,79 +189,42 @@ fn nothing_is_reported_that_is_not_better_or_too_much_work() {
     assert_eq!(epsilon(&run, 1e-5, 5.0, WORK), None);
 }
 
-// PROBE
-#[test]
-fn probe() {
-    use crate::{Event, Neighbours};
-    let show = |strategy: Strategy, participation, steps, noise: f64, work: u64| {
-        let run = Correlated::new(strategy, participation, steps, noise).unwrap();
-        let event = Event::correlated(run.clone());
-        let det = std::panic::catch_unwind(|| {
-            crate::privacy::epsilon(&event, Neighbours::AddRemove, 1e-5).unwrap()
-        })
-        .unwrap_or(
-            crate::privacy::epsilon(&Event::gaussian(1.0).unwrap(), Neighbours::AddRemove, 1e-5)
-                .unwrap(),
-        );
-        let clock = std::time::Instant::now();
-        let got = epsilon(&run, 1e-5, det.upper, work);
-        let text = got.map_or("None".into(), |g| format!("{:.4} ({} draws)", g.epsilon, g.samples));
-        println!(
-            "{participation:?} T={steps} {:?} k={noise} det [{:.3},{:.3}] {} work {:.0e} -> {} {:.2?}",
-            run.strategy(),
-            det.lower,
-            det.upper,
-            det.method,
-            work as f64,
-            text,
-            clock.elapsed()
-        );
-    };
-    for work in [WORK, 10 * WORK] {
-        if work == WORK {
-            for (lambda, k4, k1) in
-                [(0.0, 3.82, 8.1), (0.3, 4.0, 10.3), (0.6, 5.24, 17.4), (0.9, 18.9, 65.5)]
-            {
-                show(Strategy::Lambda(lambda), Participation::Allocated { bins: 8 }, 200, k4, work);
-                show(Strategy::Lambda(lambda), Participation::Allocated { bins: 8 }, 200, k1, work);
-            }
-            for (bins, k, lambda, noise) in [
-                (20, 10, 0.3, 4.5),
-                (20, 10, 0.6, 7.2),
-                (20, 10, 0.9, 24.0),
-                (20, 10, 0.9, 6.7),
-                (50, 10, 0.6, 4.0),
-                (50, 10, 0.9, 15.0),
-                (100, 10, 0.6, 3.0),
-                (100, 10, 0.9, 8.0),
-                (200, 5, 0.9, 5.0),
-                (400, 2, 0.9, 3.0),
-            ] {
-                show(
-                    Strategy::Lambda(lambda),
-                    Participation::Allocated { bins },
-                    bins * k,
-                    noise,
-                    work,
-                );
-            }
-        }
-        for (t, r, l, k) in [
-            (50, 0.01, 0.5, 1.15),
-            (50, 0.01, 0.9, 4.22),
-            (50, 0.01, 0.9, 2.26),
-            (50, 0.1, 0.5, 5.59),
-            (50, 0.1, 0.5, 2.01),
-            (50, 0.1, 0.9, 24.6),
-            (50, 0.1, 0.9, 8.57),
-            (200, 0.01, 0.9, 6.34),
-            (200, 0.01, 0.9, 2.78),
-            (200, 0.1, 0.9, 52.0),
-            (200, 0.1, 0.9, 16.2),
-            (1000, 0.01, 0.9, 12.3),
-            (1000, 0.01, 0.9, 4.13),
-        ] {
-            show(Strategy::Lambda(l), Participation::Poisson { rate: r }, t, k, work);
-        }
+/// X is 1 with probability `chance`, else 0, at every ε that matters.
+struct Coin {
+    chance: f64,
+}
+
+impl Pair for Coin {
+    fn tilts(&self) -> &[Tilt] {
+        &[Tilt { slope: 0.0, offset: 0.0 }]
     }
+
+    fn draw(&mut self, _: Draw<'_>, rng: &mut ChaCha8Rng, out: &mut [f64]) -> f64 {
+        use rand_distr::{Distribution, StandardUniform};
+        out[0] = 0.0;
+        let u: f64 = StandardUniform.sample(rng);
+        if u < self.chance { 100.0 } else { -1.0 }
+    }
+
+    fn cost(&self, _: usize) -> f64 {
+        1.0
+    }
+}
+
+/// At δ = ½ the failure β = 0.005 is large enough to be counted. Of 4000 tests of a true null a correct program refuses
+/// more than 45 with probability 2e-6 or less, and of 100 tests of a clearly false one it refuses all but a few.
+#[test]
+fn bet_is_won_by_chance_no_more_often_than_promised() {
+    let won = |chance: f64, seeds: u64| {
+        let test = |seed: &u64| {
+            let limits = Limits { delta: 0.5, known: 2.0, work: 1e3, seed: *seed };
+            let rungs = vec![Rung { epsilon: 1.0, most: 1.0 + 1e-9, bet: 0.2 }];
+            let plan = Plan { mixture: Mixture::of(0, 0, 1.0), rungs, draws: 2000 };
+            limits.test(&mut Coin { chance }, &plan, 1).is_some()
+        };
+        (0..seeds).filter(test).count()
+    };
+    let wrong = won(0.5 * (1.0 - FAILURE), 4000);
+    assert!(wrong <= 45, "{wrong}");
+    assert!(won(0.4, 100) > 90);
 }

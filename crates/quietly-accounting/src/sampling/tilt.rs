@@ -61,6 +61,9 @@ impl Mixture {
         let (mut start, mut end, mut most) = (0.0, 1e-4, 0.0_f64);
         loop {
             let least = below(start);
+            if least.is_nan() {
+                return f64::INFINITY;
+            }
             most = most.max(-f64::exp_m1(-end) / least);
             // From here on 1/`least` is all that can be reached, and it falls.
             if 1.0 / least <= most || end > 60.0 {
