@@ -370,3 +370,68 @@ fn golden(f: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
     }
     fa.min(fb)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repeated(part: Part, times: u64) -> Account {
+        Account { mu_squared: 0.0, parts: vec![(part, times)] }
+    }
+
+    /// Two independent computations of the same thing: a Fourier transform on a grid, and products of laws.
+    #[test]
+    fn transform_and_doubling_agree() {
+        for (rate, sigma, times) in [(0.01, 1.0, 1000), (0.2, 4.0, 100), (0.001, 0.8, 3000)] {
+            let sampled = Part::Poisson { rate, sigma };
+            let many = Part::Many { sampled: Box::new(sampled.clone()), times };
+            let target = Target::Delta(1e-6);
+            let transformed = repeated(sampled.clone(), times).bracket(target);
+            let doubled = Account::part(many).bracket(target);
+            assert!(doubled.relative_width() < 0.005, "{doubled:?}");
+            assert!(transformed.relative_width() < 0.005, "{transformed:?}");
+            assert!(doubled.lower <= transformed.upper, "{doubled:?} {transformed:?}");
+            assert!(transformed.lower <= doubled.upper, "{doubled:?} {transformed:?}");
+            // Noise less by two percent must be told apart.
+            let less = repeated(Part::Poisson { rate, sigma: 0.98 * sigma }, times).bracket(target);
+            assert!(less.lower > doubled.upper, "{less:?} {doubled:?}");
+        }
+    }
+
+    #[test]
+    fn gaussians_composed_numerically_enclose_the_exact_curve() {
+        for (sigma, times) in [(2.0, 1), (10.0, 100), (200.0, 10_000)] {
+            let exact = gaussian::epsilon((times as f64).sqrt() / sigma, 1e-8);
+            let found = repeated(Part::Gaussian { sigma }, times).bracket(Target::Delta(1e-8));
+            assert!(found.lower <= exact.upper && exact.lower <= found.upper, "{found:?} {exact:?}");
+            assert!(found.relative_width() < 0.005, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn an_allocation_to_one_step_is_a_gaussian() {
+        for sigma in [0.5, 1.0, 30.0] {
+            let found = Account::part(Part::Allocation { steps: 1, sigma }).bracket(Target::Delta(1e-5));
+            let exact = gaussian::epsilon(1.0 / sigma, 1e-5);
+            assert!(found.lower <= exact.upper && exact.lower <= found.upper, "{found:?} {exact:?}");
+        }
+    }
+
+    /// With one step, replacing a record is a Gaussian of twice the gap: the way through absence may not undercut it.
+    #[test]
+    fn the_way_through_absence_is_never_cheaper_than_the_truth() {
+        for sigma in [1.0, 4.0, 20.0] {
+            let through = Account::part(Part::Allocation { steps: 1, sigma }).through_absence(Target::Delta(1e-6));
+            let exact = gaussian::epsilon(2.0 / sigma, 1e-6).lower;
+            assert!(through >= exact && through < 1.6 * exact, "{sigma} {through} {exact}");
+        }
+    }
+
+    #[test]
+    fn epsilon_and_delta_are_inverse() {
+        let account = repeated(Part::Laplace { scale: 3.7 }, 100);
+        let epsilon = account.bracket(Target::Delta(1e-7));
+        let delta = account.bracket(Target::Epsilon(epsilon.upper));
+        assert!(delta.lower <= 1e-7 && delta.upper >= 0.9e-7, "{delta:?}");
+    }
+}

@@ -187,7 +187,7 @@ fn expansion(n: f64, q: f64, s: f64, log_c: f64, even: &[f64]) -> f64 {
     while j <= last {
         choose += ((n - j + 1.0) / j * q).ln();
         let i = j as usize;
-        let moment = if i % 2 == 0 { even[i] } else { 0.5 * (even[i - 1] + even[i + 1]) };
+        let moment = if i.is_multiple_of(2) { even[i] } else { 0.5 * (even[i - 1] + even[i + 1]) };
         sum.add(choose + moment.min(coarse(j)));
         j += 1.0;
     }
