@@ -403,7 +403,10 @@ mod tests {
         for (sigma, times) in [(2.0, 1), (10.0, 100), (200.0, 10_000)] {
             let exact = gaussian::epsilon((times as f64).sqrt() / sigma, 1e-8);
             let found = repeated(Part::Gaussian { sigma }, times).bracket(Target::Delta(1e-8));
-            assert!(found.lower <= exact.upper && exact.lower <= found.upper, "{found:?} {exact:?}");
+            assert!(
+                found.lower <= exact.upper && exact.lower <= found.upper,
+                "{found:?} {exact:?}"
+            );
             assert!(found.relative_width() < 0.005, "{found:?}");
         }
     }
@@ -411,9 +414,13 @@ mod tests {
     #[test]
     fn an_allocation_to_one_step_is_a_gaussian() {
         for sigma in [0.5, 1.0, 30.0] {
-            let found = Account::part(Part::Allocation { steps: 1, sigma }).bracket(Target::Delta(1e-5));
+            let found =
+                Account::part(Part::Allocation { steps: 1, sigma }).bracket(Target::Delta(1e-5));
             let exact = gaussian::epsilon(1.0 / sigma, 1e-5);
-            assert!(found.lower <= exact.upper && exact.lower <= found.upper, "{found:?} {exact:?}");
+            assert!(
+                found.lower <= exact.upper && exact.lower <= found.upper,
+                "{found:?} {exact:?}"
+            );
         }
     }
 
@@ -421,7 +428,8 @@ mod tests {
     #[test]
     fn the_way_through_absence_is_never_cheaper_than_the_truth() {
         for sigma in [1.0, 4.0, 20.0] {
-            let through = Account::part(Part::Allocation { steps: 1, sigma }).through_absence(Target::Delta(1e-6));
+            let through = Account::part(Part::Allocation { steps: 1, sigma })
+                .through_absence(Target::Delta(1e-6));
             let exact = gaussian::epsilon(2.0 / sigma, 1e-6).lower;
             assert!(through >= exact && through < 1.6 * exact, "{sigma} {through} {exact}");
         }

@@ -342,20 +342,29 @@ impl Correlated {
 
     /// What the plain sum of C·(sums) alone gives away: Σ w_t y_t against noise κ√T, w the columns' sums.
     ///
-    /// With w rounded down to its least value over the first steps the count of participations there is binomial; a smaller
-    /// mean shifts P towards Q, so this is a bound from below. It is one draw of N(kw, Tκ²), k unknown: its ratio to
-    /// N(0, Tκ²) is bounded from below by merging all k at least as large as the mean into the mean.
-    fn slow_mode(&self, rate: f64) -> Option<Account> {
-        let column = self.column()?;
+    /// Over all but the last steps w is at least `weight`, and the count of participations there is binomial: at least m with
+    /// probability at least p = 1 - e^(-n·KL), Chernoff's bound. A smaller shift moves P towards Q, so that a shift of m·weight with
+    /// probability p leaks less. Any m will do; the best of a few is taken.
+    fn slow_mode(&self, rate: f64) -> Vec<Account> {
+        let Some(column) = self.column() else { return vec![] };
         let steps = self.steps as usize;
         let skip = column.len().min(steps / 20).max(1);
         let weight: f64 = column.iter().take(skip).sum();
-        let used = (steps - skip + 1) as f64;
-        // P(k ≥ m) ≥ 1/2 for m = ⌊mean⌋: sample with rate 1/2 a shift of m·w.
-        let shift = (rate * used).floor() * weight;
-        let sigma = self.noise * (steps as f64).sqrt() / shift;
-        (sigma.is_finite() && shift > 0.0)
-            .then(|| Account::part(Part::Poisson { rate: 0.5, sigma }))
+        let n = (steps - skip + 1) as f64;
+        let (mean, spread) = (rate * n, (rate * (1.0 - rate) * n).sqrt());
+        let level = |away: f64| {
+            let m = (mean - away * spread).floor();
+            let short = (m - 1.0) / n;
+            if m < 2.0 || short >= rate || rate == 1.0 {
+                return None;
+            }
+            let divergence =
+                short * (short / rate).ln() + (1.0 - short) * ((1.0 - short) / (1.0 - rate)).ln();
+            let chance = -(-n * divergence * (1.0 - 1e-9)).exp_m1();
+            let sigma = self.noise * (steps as f64).sqrt() / (m * weight);
+            Some(Account::part(Part::Poisson { rate: chance.min(1.0 - 1e-12), sigma }))
+        };
+        [1.5, 2.5, 3.5].into_iter().filter_map(level).collect()
     }
 
     /// Each record draws one bin for all passes. P and Q depend only on the Gram matrix of the bins' means.

@@ -29,62 +29,86 @@ pub trait Release {
     fn nodes(&self, count: usize) -> Vec<(f64, f64)>;
 }
 
-/// Two mixtures of N(-1), N(0), N(1) at noise `sigma` whose ratio rises (or falls) with x: weights of P and of Q.
+/// Two mixtures of N(-1), N(0), N(1) at noise `sigma` whose ratio is monotone in x.
 #[derive(Clone, Copy)]
 pub struct Normals {
-    pub p: [f64; 3],
-    pub q: [f64; 3],
-    pub sigma: f64,
+    p: [f64; 3],
+    q: [f64; 3],
+    sigma: f64,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Removed,
+    Added,
+    Replaced,
 }
 
 const CENTRES: [f64; 3] = [-1.0, 0.0, 1.0];
 
 impl Normals {
     pub fn gaussian(sigma: f64) -> Normals {
-        Normals { p: [0.0, 0.0, 1.0], q: [0.0, 1.0, 0.0], sigma }
+        Normals::removed(1.0, sigma)
     }
 
     /// The record present against absent.
     pub fn removed(rate: f64, sigma: f64) -> Normals {
-        Normals { p: [0.0, 1.0 - rate, rate], q: [0.0, 1.0, 0.0], sigma }
+        Normals { p: [0.0, 1.0 - rate, rate], q: [0.0, 1.0, 0.0], sigma, kind: Kind::Removed }
     }
 
+    /// The record absent against present.
+    pub fn added(rate: f64, sigma: f64) -> Normals {
+        Normals { p: [0.0, 1.0, 0.0], q: [0.0, 1.0 - rate, rate], sigma, kind: Kind::Added }
+    }
+
+    /// The record at +1 against -1.
     pub fn replaced(rate: f64, sigma: f64) -> Normals {
-        Normals { p: [0.0, 1.0 - rate, rate], q: [rate, 1.0 - rate, 0.0], sigma }
+        let p = [0.0, 1.0 - rate, rate];
+        Normals { p, q: [rate, 1.0 - rate, 0.0], sigma, kind: Kind::Replaced }
     }
 
-    pub fn reversed(self) -> Normals {
-        Normals { p: self.q, q: self.p, sigma: self.sigma }
-    }
-
-    /// ln Σ w·N(centre) at x, up to the common factor e^(-x²/2σ²).
-    fn log(&self, weights: &[f64; 3], x: f64) -> f64 {
-        let s2 = self.sigma * self.sigma;
-        let term = |(w, c): (&f64, f64)| w.ln() + c * (x - 0.5 * c) / s2;
-        let terms: Vec<f64> = weights.iter().zip(CENTRES).map(term).collect();
-        let top = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        top + terms.iter().map(|t| (t - top).exp()).sum::<f64>().ln()
-    }
-
+    /// ln P/Q at x: both over N(0) are 1 - r + r·e^(±x/σ² - 1/2σ²).
     pub fn loss(&self, x: f64) -> f64 {
-        self.log(&self.p, x) - self.log(&self.q, x)
+        let s2 = self.sigma * self.sigma;
+        let over =
+            |w: &[f64; 3]| w[0] * ((-x - 0.5) / s2).exp() + w[1] + w[2] * ((x - 0.5) / s2).exp();
+        (over(&self.p) / over(&self.q)).ln()
+    }
+
+    /// The x at which the loss is `epsilon`.
+    fn threshold(&self, epsilon: f64) -> f64 {
+        let (s2, rate) = (self.sigma * self.sigma, self.p[2].max(self.q[2]));
+        // e^((x - 1/2)/s²) = (level - (1 - r))/r.
+        let solved = |level: f64| 0.5 + s2 * ((level - (1.0 - rate)) / rate).max(0.0).ln();
+        match self.kind {
+            Kind::Removed => solved(epsilon.exp()),
+            Kind::Added => solved((-epsilon).exp()),
+            Kind::Replaced => {
+                // A quadratic in e^(x/s²).
+                let (a, e) = (rate * (-0.5 / s2).exp(), epsilon.exp());
+                let b = (1.0 - rate) * (e - 1.0);
+                let root = (b * b + 4.0 * a * a * e).sqrt();
+                let y = if b > 0.0 { (b + root) / (2.0 * a) } else { 2.0 * a * e / (root - b) };
+                s2 * y.ln()
+            }
+        }
     }
 }
 
 impl Release for Normals {
     fn delta(&self, epsilon: f64) -> f64 {
-        let rises = self.loss(1.0) > self.loss(-1.0);
-        let (mut low, mut high) = (-2e3, 2e3);
-        for _ in 0..80 {
-            let mid = 0.5 * (low + high);
-            if (self.loss(mid) < epsilon) == rises { low = mid } else { high = mid }
+        let x = self.threshold(epsilon);
+        let sign = if self.kind == Kind::Added { -1.0 } else { 1.0 };
+        let level = epsilon.exp();
+        let mut total = 0.0;
+        for i in 0..3 {
+            let weight = self.p[i] - level * self.q[i];
+            if weight != 0.0 {
+                total += weight * upper_tail(sign * (x - CENTRES[i]) / self.sigma);
+            }
         }
-        let x = 0.5 * (low + high);
-        let part = |((p, q), c): ((&f64, &f64), f64)| {
-            let z = (x - c) / self.sigma;
-            (p - epsilon.exp() * q) * upper_tail(if rises { z } else { -z })
-        };
-        self.p.iter().zip(&self.q).zip(CENTRES).map(part).sum::<f64>().max(0.0)
+        total.max(0.0)
     }
 
     fn nodes(&self, count: usize) -> Vec<(f64, f64)> {
