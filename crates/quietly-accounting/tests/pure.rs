@@ -34,7 +34,7 @@ fn laplace_noise_costs_what_quadrature_says() {
 /// A vector of 1-norm one may be spread over coordinates: that must not cost more than a shift of one.
 #[test]
 fn a_spread_out_shift_costs_no_more_than_the_concentrated_one() {
-    for scale in [0.3, 1.0, 3.0] {
+    for scale in [0.3_f64, 1.0, 3.0] {
         for share in [0.01, 0.2, 0.5, 0.9, 0.99] {
             let eps = (share / scale).max(1e-3);
             for (a, b) in [(0.5, 0.5), (0.9, 0.1), (0.7, 0.3)] {
@@ -52,7 +52,7 @@ fn a_spread_out_shift_costs_no_more_than_the_concentrated_one() {
 /// Closed forms near the largest loss, where δ is a small difference: the interval must still hold the exact value.
 #[test]
 fn the_last_digits_of_a_pure_release_are_certified() {
-    for scale in [0.3, 0.7, 3.0] {
+    for scale in [0.3_f64, 0.7, 3.0] {
         for gap in [1e-3, 1e-6, 1e-9, 1e-12] {
             let eps = 1.0 / scale * (1.0 - gap);
             // 1/b - ε to second order in the rounding of the quotient: (1 - ε·b)/b with a fused product.
@@ -86,11 +86,11 @@ fn no_explicit_choice_leaks_more_than_a_selection_is_charged() {
         &[0.0, 1.0, 2.0, 3.0, -3.0],
     ];
     let mut tightest = 0.0_f64;
-    for e in [0.1, 1.0, 3.0] {
+    for e in [0.1_f64, 1.0, 3.0] {
         for times in 1..=3_u64 {
             let run = Event::selection(e).unwrap().repeat(times).unwrap();
             for (relation, reach) in [(AddRemove, 1.0), (ReplaceOne, 2.0)] {
-                for share in [0.05, 0.5, 0.9] {
+                for share in [0.05_f64, 0.5, 0.9] {
                     let eps = (share * e * reach * times as f64).max(1e-3);
                     let answer = asked(&run, relation, eps);
                     let mut worst = 0.0_f64;

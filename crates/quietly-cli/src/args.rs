@@ -1,0 +1,252 @@
+//! The command line, declared.
+use std::ffi::OsString;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use quietly_accounting::Neighbours;
+
+use crate::{
+    correlated::Correlated,
+    failure::Failure,
+    number::{Count, Number, Numbers},
+    scheme::{self, Plan, Scheme},
+};
+
+/// Know what a differentially private computation costs.
+#[derive(Parser, Debug)]
+#[command(name = "quietly", version, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Verb {
+    /// What a run costs: epsilon at a delta, or delta at an epsilon
+    Account {
+        #[command(subcommand)]
+        what: Account,
+    },
+    /// The least noise for a budget
+    Calibrate {
+        #[command(subcommand)]
+        what: Each<Sought, Sought, Sought, Budget>,
+    },
+    /// What an error code means
+    Explain {
+        /// The code in brackets, such as A01; all codes are listed without one
+        code: Option<String>,
+        #[arg(long, hide = true)]
+        markdown: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Account {
+    #[command(flatten)]
+    Scheme(Each<Noise, Scale, EpsilonEach, Question>),
+    Compare(Compare),
+}
+
+/// One variant per scheme: `N`, `S` and `E` set its dial, `Q` is what is asked.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Each<N: Args, S: Args, E: Args, Q: Args> {
+    Gaussian(Asked<scheme::Gaussian, N, Q>),
+    Laplace(Asked<scheme::Laplace, S, Q>),
+    Selection(Asked<scheme::Selection, E, Q>),
+    Poisson(Asked<scheme::Poisson, N, Q>),
+    FixedSize(Asked<scheme::FixedSize, N, Q>),
+    Allocation(Asked<scheme::Allocation, N, Q>),
+    Shuffle(Asked<scheme::Shuffle, N, Q>),
+    Tree(Asked<scheme::Tree, N, Q>),
+    Correlated(Asked<Correlated, N, Q>),
+}
+
+impl<N: Setting, S: Setting, E: Setting, Q: Args> Each<N, S, E, Q> {
+    /// The plan, its dial's setting and the question.
+    pub(crate) fn parts(&self) -> Result<(Plan, f64, &Q), Failure> {
+        match self {
+            Each::Gaussian(a) => a.parts(),
+            Each::Laplace(a) => a.parts(),
+            Each::Selection(a) => a.parts(),
+            Each::Poisson(a) => a.parts(),
+            Each::FixedSize(a) => a.parts(),
+            Each::Allocation(a) => a.parts(),
+            Each::Shuffle(a) => a.parts(),
+            Each::Tree(a) => a.parts(),
+            Each::Correlated(a) => a.parts(),
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Asked<R: Args, D: Args, Q: Args> {
+    #[command(flatten)]
+    dial: D,
+    #[command(flatten)]
+    run: R,
+    #[command(flatten)]
+    question: Q,
+}
+
+impl<R: Scheme, D: Setting, Q: Args> Asked<R, D, Q> {
+    fn parts(&self) -> Result<(Plan, f64, &Q), Failure> {
+        Ok((self.run.plan()?, self.dial.setting(), &self.question))
+    }
+}
+
+/// Where the dial stands.
+pub(crate) trait Setting: Args {
+    fn setting(&self) -> f64;
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Noise {
+    /// Standard deviation over what one record can add (its clip norm)
+    #[arg(long, value_name = "S")]
+    noise: Number,
+}
+
+impl Setting for Noise {
+    fn setting(&self) -> f64 {
+        self.noise.0
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Scale {
+    /// Scale of the noise over what one record can add, in the 1-norm
+    #[arg(long, value_name = "B")]
+    scale: Number,
+}
+
+impl Setting for Scale {
+    fn setting(&self) -> f64 {
+        self.scale.0
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EpsilonEach {
+    /// Each choice has weights exp(E score / 2D), a record moves scores by D
+    #[arg(long, value_name = "E")]
+    epsilon_each: Number,
+}
+
+impl Setting for EpsilonEach {
+    fn setting(&self) -> f64 {
+        self.epsilon_each.0
+    }
+}
+
+/// Not set, but to be found. Its setting is one that every event refuses, should it be used by mistake.
+#[derive(Args, Debug)]
+pub(crate) struct Sought {}
+
+impl Setting for Sought {
+    fn setting(&self) -> f64 {
+        f64::NAN
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Question {
+    /// Ask for the epsilon at this delta
+    #[arg(long, value_name = "D")]
+    pub(crate) delta: Option<Number>,
+    /// Ask for the delta at this epsilon
+    #[arg(long, value_name = "E")]
+    pub(crate) epsilon: Option<Number>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Budget {
+    /// The epsilon that must not be exceeded
+    #[arg(long, value_name = "E")]
+    pub(crate) epsilon: Number,
+    /// The delta at which it must hold
+    #[arg(long, value_name = "D")]
+    pub(crate) delta: Number,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Compare {
+    #[command(flatten)]
+    pub(crate) noise: Noise,
+    /// Chance of each record to join each step: 1 / (steps of a pass)
+    #[arg(long, value_name = "Q")]
+    pub(crate) rate: Number,
+    /// How many noisy sums are released: whole passes
+    #[arg(long, value_name = "T")]
+    pub(crate) steps: Count,
+    #[command(flatten)]
+    pub(crate) question: Question,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Common {
+    /// One record's difference: add-remove or replace-one
+    #[arg(long, value_name = "HOW", hide_possible_values = true, value_enum, default_value_t = Relation::AddRemove)]
+    neighbours: Relation,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Common {
+    pub(crate) fn neighbours(&self) -> Neighbours {
+        match self.neighbours {
+            Relation::AddRemove => Neighbours::AddRemove,
+            Relation::ReplaceOne => Neighbours::ReplaceOne,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Relation {
+    AddRemove,
+    ReplaceOne,
+}
+
+/// The arguments, with `--noise -1` written as `--noise=-1`: a senseless number is for the library to refuse by name, and
+/// must not be taken for a flag.
+pub(crate) fn joined(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut all: Vec<OsString> = vec![];
+    for next in typed {
+        let text = next.to_str().unwrap_or_default();
+        let negative = text.starts_with('-') && text.parse::<Numbers>().is_ok();
+        match all.last_mut().filter(|last| negative && last.to_string_lossy().starts_with("--")) {
+            Some(flag) => {
+                flag.push("=");
+                flag.push(next);
+            }
+            None => all.push(next),
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn negative_numbers_stay_with_their_flags() {
+        let join = |text: &str| {
+            let words = joined(text.split(' ').map(OsString::from));
+            words.iter().map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            join("a --noise -1 --bands -1,2 --rate -inf"),
+            "a --noise=-1 --bands=-1,2 --rate=-inf"
+        );
+        assert_eq!(join("a --noise --steps 10 -h"), "a --noise --steps 10 -h");
+        assert_eq!(join("a -1"), "a -1");
+    }
+}

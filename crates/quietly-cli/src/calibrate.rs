@@ -1,0 +1,81 @@
+//! `quietly calibrate`: the least noise for a budget.
+use quietly_accounting::{Answer, Error, calibrate, epsilon};
+use serde_json::json;
+
+use crate::{
+    account::relation_flag,
+    args::Budget,
+    failure::Failure,
+    scheme::{Dial, Plan},
+    screen::{Progress, Screen, WIDTH},
+    words,
+};
+
+/// Finds the noise and says what it costs.
+pub(crate) fn run(plan: &Plan, budget: &Budget, screen: &mut Screen) -> Result<(), Failure> {
+    let neighbours = budget.common.neighbours();
+    let (target, delta) = (budget.epsilon.0, budget.delta.0);
+    let (setting, answer) = {
+        let _progress = Progress::new("looking for the least noise");
+        let found =
+            calibrate(|noise| plan.event(dial(plan.dial, noise)), neighbours, target, delta)?;
+        let cost = |setting| -> Result<Answer, Error> {
+            epsilon(&plan.event(setting)?, neighbours, delta)
+        };
+        // A number of five digits can be typed again. It is kept only if it, too, was seen to meet the target.
+        let exact = dial(plan.dial, found.noise_multiplier);
+        let neat = match plan.dial {
+            Dial::Noise | Dial::Scale => words::neat_above(exact),
+            Dial::EpsilonEach => words::neat_below(exact),
+        };
+        match cost(neat) {
+            Ok(answer) if answer.upper <= target => (neat, answer),
+            _ => (exact, found.epsilon),
+        }
+    };
+    if budget.common.json {
+        let mut object = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "scheme": plan.name,
+            "parameters": plan.parameters(None),
+            "neighbours": neighbours.name(),
+            "target_epsilon": words::json(target),
+            "delta": words::json(delta),
+            "epsilon": words::interval_json(&answer),
+            "method": answer.method,
+        });
+        let fields = object.as_object_mut().expect("made as an object");
+        let key = if plan.dial == Dial::EpsilonEach { "epsilon_each" } else { "noise_multiplier" };
+        fields.insert(key.into(), words::json(setting));
+        if let Some(note) = plan.note {
+            fields.insert("note".into(), note.into());
+        }
+        return Ok(screen.say_json(&object)?);
+    }
+    let what = plan.dial.flag();
+    screen.say(&format!(
+        "{} keeps epsilon at or below {target} at delta {delta:?}",
+        screen.bold(&format!("{what} {setting}"))
+    ))?;
+    let spent = format!("epsilon is {} ({})", words::between(&answer), neighbours.name());
+    for text in [spent, format!("theorem: {}", answer.method)] {
+        screen.say(&format!("  {text}"))?;
+    }
+    if let Some(note) = plan.note {
+        screen.say(&words::wrap(note, "  ", WIDTH))?;
+    }
+    screen.say(&format!("\n{}", words::wrap(&words::odds(answer.upper, delta), "  ", WIDTH)))?;
+    let typed = plan.typed(Some(setting));
+    Ok(screen.say(&format!(
+        "\nnext: quietly account {typed} --delta {delta:?}{}",
+        relation_flag(neighbours)
+    ))?)
+}
+
+/// The dial's setting for an amount of noise: a choice has the less of it, the more each choice may cost.
+fn dial(dial: Dial, noise: f64) -> f64 {
+    match dial {
+        Dial::Noise | Dial::Scale => noise,
+        Dial::EpsilonEach => 1.0 / noise,
+    }
+}

@@ -1,0 +1,218 @@
+//! Everything that can go wrong on the command line, in the words that were typed.
+use std::io::{self, Write};
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use quietly_accounting::Error;
+use serde_json::json;
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The library's refusal; parameters bear the names of their flags.
+    Refused(Error),
+    /// Which steps a record takes part in is not said, or said twice.
+    Participation(String),
+    /// Not a number.
+    Unreadable { flag: String, typed: String, wanted: String },
+    /// Neither δ nor ε was given, or both.
+    Question(&'static str),
+    /// Neither λ nor bands, or both.
+    Strategy(&'static str),
+    /// The command line makes no sense to clap.
+    Usage { message: String, help: String },
+    /// The command stops short; its help page says how it could go on.
+    Unfinished { page: String },
+    /// `explain` was asked for a code that does not exist.
+    NoSuchCode(String),
+    /// The result could not be written.
+    Output(io::Error),
+    /// A bug.
+    Broken(String),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Refused(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Output(error)
+    }
+}
+
+impl Failure {
+    /// The stable code that `quietly explain` takes.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Failure::Refused(error) => error.code(),
+            Failure::Participation(_) => "C01",
+            Failure::Unreadable { .. } => "C02",
+            Failure::Question(_) => "C03",
+            Failure::Strategy(_) => "C04",
+            Failure::Usage { .. } | Failure::Unfinished { .. } => "C05",
+            Failure::NoSuchCode(_) => "C06",
+            Failure::Output(_) => "C07",
+            Failure::Broken(_) => "C08",
+        }
+    }
+
+    /// 1 if the question was understood and refused, 2 if it was not understood or something broke.
+    pub(crate) fn exit_code(&self) -> u8 {
+        if matches!(self, Failure::Refused(_)) { 1 } else { 2 }
+    }
+
+    /// What was asked and what is wrong.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            // The library knows parameters by name; here each of them is a flag.
+            Failure::Refused(error @ (Error::Parameter { .. } | Error::TooLarge { .. })) => {
+                format!("--{error}")
+            }
+            Failure::Refused(error) => error.to_string(),
+            Failure::Participation(what) => {
+                format!(
+                    "correlated noise needs one participation, in which steps a record takes part: {what}"
+                )
+            }
+            Failure::Unreadable { flag, typed, wanted } => {
+                format!("{flag} must be {wanted}, but is '{typed}'")
+            }
+            Failure::Question(what) => {
+                format!("give --delta to ask for epsilon, or --epsilon to ask for delta: {what}")
+            }
+            Failure::Strategy(what) => {
+                format!("correlated noise needs --lambda or --bands: {what}")
+            }
+            Failure::Usage { message, .. } => message.clone(),
+            Failure::Unfinished { .. } => "a word is missing at the end of the command".into(),
+            Failure::NoSuchCode(code) => format!("there is no error code '{code}'"),
+            Failure::Output(error) => format!("the result could not be written: {error}"),
+            Failure::Broken(what) => format!("something in quietly broke: {what}"),
+        }
+    }
+
+    /// What to do about it.
+    pub(crate) fn hint(&self) -> String {
+        match self {
+            Failure::Refused(Error::Parameter { name, .. } | Error::TooLarge { name, .. }) => flag_hint(name).into(),
+            Failure::Refused(Error::Unsupported { .. }) => "`quietly account --help` lists the other schemes".into(),
+            Failure::Refused(Error::Unreachable { .. }) => {
+                "raise --epsilon or --delta, or lower --steps or --rate".into()
+            }
+            Failure::Refused(_) => "see `quietly account --help`".into(),
+            Failure::Participation(_) => {
+                "give one of --full, --rate, --bins, --period (perhaps with --rate), --separation with --participations, \
+                 --records with --batch"
+                    .into()
+            }
+            Failure::Unreadable { .. } => "write numbers with a point and without units".into(),
+            Failure::Question(_) => "for example --delta 1e-5".into(),
+            Failure::Strategy(_) => "for example --lambda 0.9, or --bands 1,0.5,0.25".into(),
+            Failure::Usage { help, .. } => help.clone(),
+            Failure::Unfinished { .. } => "`quietly --help` starts with an example".into(),
+            Failure::NoSuchCode(_) => "`quietly explain` lists all codes".into(),
+            Failure::Output(_) => "is the disk full?".into(),
+            Failure::Broken(_) => "please report it, with the command you typed".into(),
+        }
+    }
+
+    /// Writes to stderr, for people or for programs, and gives the exit code.
+    pub(crate) fn report(&self, json: bool) -> u8 {
+        if matches!(self, Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe) {
+            // Whoever read the output had enough of it: `quietly ... | head`.
+            return 0;
+        }
+        let (code, message, hint) = (self.code(), self.message(), self.hint());
+        let text = if let (Failure::Unfinished { page }, false) = (self, json) {
+            page.trim_end().into()
+        } else if json {
+            format!("{:#}", json!({ "error": { "code": code, "message": message, "hint": hint } }))
+        } else {
+            format!("error[{code}]: {message}\n  hint: {hint}\n  more: quietly explain {code}")
+        };
+        // If stderr is closed there is nobody left to tell.
+        let _ = writeln!(io::stderr(), "{text}");
+        self.exit_code()
+    }
+
+    /// clap's complaint, in our form.
+    pub(crate) fn from_clap(error: &clap::Error) -> Failure {
+        let text = |kind| match error.get(kind) {
+            Some(ContextValue::String(text)) => text.clone(),
+            _ => String::new(),
+        };
+        if error.kind() == ErrorKind::ValueValidation {
+            let flag = text(ContextKind::InvalidArg);
+            let flag = flag.split_whitespace().next().unwrap_or_default().to_string();
+            let wanted =
+                std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+            return Failure::Unreadable { flag, typed: text(ContextKind::InvalidValue), wanted };
+        }
+        let plain = error.render().to_string();
+        if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+            return Failure::Unfinished { page: plain };
+        }
+        let body = plain.split("\n\nUsage:").next().unwrap_or_default();
+        let body = body.split("\n\nFor more information").next().unwrap_or_default();
+        let message = body.trim_start_matches("error: ").trim().replace("\n\n", "\n");
+        // The help page of what was understood so far.
+        let mut words: Vec<String> =
+            std::env::args().skip(1).take_while(|a| !a.starts_with('-')).take(2).collect();
+        if error.kind() == ErrorKind::InvalidSubcommand {
+            words.pop();
+        }
+        let command = [vec!["quietly".to_string()], words].concat().join(" ");
+        Failure::Usage { message, help: format!("`{command} --help` starts with an example") }
+    }
+}
+
+/// What a flag means and what is usual.
+fn flag_hint(name: &str) -> &'static str {
+    match name {
+        "noise" => {
+            "--noise is the noise's standard deviation over what one record can add; 1 is a common start"
+        }
+        "scale" => "--scale is the Laplace scale over what one record can add; 1 is a common start",
+        "rate" => {
+            "--rate is the chance that a record joins a step: batch size over records, such as 0.01"
+        }
+        "delta" => "choose --delta well below one over the number of records, such as 1e-5",
+        "epsilon" => "--epsilon is the promise itself: 1 is strong, 10 is weak",
+        "epsilon-each" => "--epsilon-each is the parameter of one choice, such as 0.1",
+        "lambda" => {
+            "--lambda says how much of the last step's noise is taken back; 0 is independent noise, 0.9 is usual"
+        }
+        "bands" => "write --bands as 1,0.5,0.25: the first coefficient is 1",
+        "steps" => "--steps counts noisy sums; write 1000 or 1e3, up to 1e7 in all",
+        "epochs" => "--epochs counts passes over the table; together with --steps at most 1e7",
+        "select" => "--select is in how many steps of a pass a record takes part: at most --steps",
+        "records" => "--records is the size of the table",
+        "batch" => "--batch is the size of one batch: at most --records",
+        "period" | "bins" | "separation" | "participations" => {
+            "it is counted in steps: at least 1, at most --steps"
+        }
+        _ => "see `quietly account --help`",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_name_flags_and_keep_the_library_s_words() {
+        let failure = Failure::from(quietly_accounting::Event::gaussian(-1.0).unwrap_err());
+        assert_eq!(failure.code(), "A01");
+        assert!(failure.message().starts_with("--noise must be"), "{}", failure.message());
+        assert!(failure.message().ends_with("but is -1"), "{}", failure.message());
+        assert!(failure.hint().starts_with("--noise"));
+    }
+
+    #[test]
+    fn refusals_and_broken_commands_differ() {
+        let refused = Failure::from(quietly_accounting::Event::gaussian(f64::NAN).unwrap_err());
+        assert_eq!((refused.exit_code(), Failure::Question("both").exit_code()), (1, 2));
+    }
+}

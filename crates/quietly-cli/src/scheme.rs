@@ -1,0 +1,320 @@
+//! The schemes, as typed: flags in, one event out.
+//!
+//! There is no arithmetic about privacy here. Each scheme names the library's event for what ran, and says under which
+//! flag a count was typed where the library knows it by another name.
+use clap::Args;
+use quietly_accounting::{Error, Event};
+use serde_json::{Map, Value};
+
+use crate::{failure::Failure, number::Count, words};
+
+/// What is set by `account` and found by `calibrate`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Dial {
+    Noise,
+    Scale,
+    EpsilonEach,
+}
+
+impl Dial {
+    /// The flag without its dashes.
+    pub(crate) fn flag(self) -> &'static str {
+        match self {
+            Dial::Noise => "noise",
+            Dial::Scale => "scale",
+            Dial::EpsilonEach => "epsilon-each",
+        }
+    }
+}
+
+/// A flag and its value, as typed.
+pub(crate) type Flag = (&'static str, Value);
+
+/// A scheme with all flags read, but for the dial.
+pub(crate) struct Plan {
+    pub(crate) name: &'static str,
+    pub(crate) dial: Dial,
+    pub(crate) flags: Vec<Flag>,
+    /// Said under the answer, where the answer may surprise.
+    pub(crate) note: Option<&'static str>,
+    event: Box<dyn Fn(f64) -> Result<Event, Error>>,
+}
+
+impl Plan {
+    pub(crate) fn new(
+        name: &'static str,
+        dial: Dial,
+        flags: Vec<Flag>,
+        event: impl Fn(f64) -> Result<Event, Error> + 'static,
+    ) -> Plan {
+        Plan { name, dial, flags, note: None, event: Box::new(event) }
+    }
+
+    /// The event at a setting of the dial.
+    pub(crate) fn event(&self, setting: f64) -> Result<Event, Error> {
+        (self.event)(setting)
+    }
+
+    /// The parameters as a JSON object.
+    pub(crate) fn parameters(&self, setting: Option<f64>) -> Value {
+        let dial = setting.map(|x| (self.dial.flag(), words::json(x)));
+        let all = dial.into_iter().chain(self.flags.iter().cloned());
+        Value::Object(
+            all.map(|(flag, value)| (flag.replace('-', "_"), value)).collect::<Map<_, _>>(),
+        )
+    }
+
+    /// The flags as one would type them again.
+    pub(crate) fn typed(&self, setting: Option<f64>) -> String {
+        let dial = setting.map(|x| (self.dial.flag(), words::json(x)));
+        let mut text = self.name.to_string();
+        for (flag, value) in self.flags.iter().cloned().chain(dial) {
+            match value {
+                Value::Bool(_) => text.push_str(&format!(" --{flag}")),
+                Value::Array(items) => {
+                    let items: Vec<String> =
+                        items.iter().map(|x| plain(&x.to_string()).into()).collect();
+                    text.push_str(&format!(" --{flag} {}", items.join(",")));
+                }
+                Value::Number(x) => text.push_str(&format!(" --{flag} {}", plain(&x.to_string()))),
+                other => text.push_str(&format!(" --{flag} {other}")),
+            }
+        }
+        text
+    }
+}
+
+/// "118" for "118.0".
+fn plain(number: &str) -> &str {
+    number.strip_suffix(".0").unwrap_or(number)
+}
+
+/// The same error under the name the user typed.
+pub(crate) fn called(from: &str, to: &'static str) -> impl Fn(Error) -> Error {
+    move |error| match error {
+        Error::Parameter { name, want, got } if name == from => {
+            Error::Parameter { name: to, want, got }
+        }
+        Error::TooLarge { name, most, instead } if name == from => {
+            Error::TooLarge { name: to, most, instead }
+        }
+        other => other,
+    }
+}
+
+/// The library's check of a number of steps and of its product with a number of passes.
+fn in_all(steps: u64, epochs: u64) -> Result<(), Error> {
+    let steps = Event::gaussian(1.0)?.repeat(steps)?;
+    steps.repeat(epochs).map_err(called("steps", "epochs")).map(|_| ())
+}
+
+/// Flags that become a plan.
+pub(crate) trait Scheme: Args {
+    fn plan(&self) -> Result<Plan, Failure>;
+}
+
+/// Every record in every step.
+#[derive(Args, Debug)]
+pub(crate) struct Gaussian {
+    /// How many noisy sums are released
+    #[arg(long, value_name = "T", default_value = "1")]
+    steps: Count,
+}
+
+impl Scheme for Gaussian {
+    fn plan(&self) -> Result<Plan, Failure> {
+        let steps = self.steps.get("steps")?;
+        let flags = vec![("steps", self.steps.json())];
+        Ok(Plan::new("gaussian", Dial::Noise, flags, move |noise| {
+            Event::gaussian(noise)?.repeat(steps)
+        }))
+    }
+}
+
+/// Laplace noise.
+#[derive(Args, Debug)]
+pub(crate) struct Laplace {
+    /// How many noisy sums are released
+    #[arg(long, value_name = "T", default_value = "1")]
+    steps: Count,
+}
+
+impl Scheme for Laplace {
+    fn plan(&self) -> Result<Plan, Failure> {
+        let steps = self.steps.get("steps")?;
+        let flags = vec![("steps", self.steps.json())];
+        Ok(Plan::new("laplace", Dial::Scale, flags, move |scale| {
+            Event::laplace(scale)?.repeat(steps)
+        }))
+    }
+}
+
+/// The exponential mechanism.
+#[derive(Args, Debug)]
+pub(crate) struct Selection {
+    /// How many choices are made
+    #[arg(long, value_name = "T", default_value = "1")]
+    steps: Count,
+}
+
+impl Scheme for Selection {
+    fn plan(&self) -> Result<Plan, Failure> {
+        let steps = self.steps.get("steps")?;
+        let flags = vec![("steps", self.steps.json())];
+        Ok(Plan::new("selection", Dial::EpsilonEach, flags, move |each| {
+            Event::selection(each).map_err(called("epsilon", "epsilon-each"))?.repeat(steps)
+        }))
+    }
+}
+
+/// Poisson samples.
+#[derive(Args, Debug)]
+pub(crate) struct Poisson {
+    /// Chance of each record to join each step, on its own
+    #[arg(long, value_name = "Q")]
+    rate: crate::number::Number,
+    /// How many noisy sums are released
+    #[arg(long, value_name = "T")]
+    steps: Count,
+}
+
+impl Scheme for Poisson {
+    fn plan(&self) -> Result<Plan, Failure> {
+        let (rate, steps) = (self.rate.0, self.steps.get("steps")?);
+        let flags = vec![("rate", words::json(rate)), ("steps", self.steps.json())];
+        Ok(Plan::new("poisson", Dial::Noise, flags, move |noise| {
+            Event::poisson(rate, noise)?.repeat(steps)
+        }))
+    }
+}
+
+/// Batches of one size.
+#[derive(Args, Debug)]
+pub(crate) struct FixedSize {
+    /// How many records the table has
+    #[arg(long, value_name = "N")]
+    records: Count,
+    /// How many of them are in each batch, drawn anew
+    #[arg(long, value_name = "B")]
+    batch: Count,
+    /// How many noisy sums are released
+    #[arg(long, value_name = "T")]
+    steps: Count,
+}
+
+impl Scheme for FixedSize {
+    fn plan(&self) -> Result<Plan, Failure> {
+        let (records, batch) = (self.records.get("records")?, self.batch.get("batch")?);
+        let steps = self.steps.get("steps")?;
+        let flags = vec![
+            ("records", self.records.json()),
+            ("batch", self.batch.json()),
+            ("steps", self.steps.json()),
+        ];
+        Ok(Plan::new("fixed-size", Dial::Noise, flags, move |noise| {
+            Event::fixed_size(records, batch, noise)?.repeat(steps)
+        }))
+    }
+}
+
+/// Random allocation.
+#[derive(Args, Debug)]
+pub(crate) struct Allocation {
+    /// Steps in one pass
+    #[arg(long, value_name = "T")]
+    steps: Count,
+    /// In how many of them each record takes part, at random
+    #[arg(long, value_name = "K", default_value = "1")]
+    select: Count,
+    /// How many passes, each drawn anew
+    #[arg(long, value_name = "E", default_value = "1")]
+    epochs: Count,
+}
+
+impl Scheme for Allocation {
+    fn plan(&self) -> Result<Plan, Failure> {
+        let (steps, select) = (self.steps.get("steps")?, self.select.get("select")?);
+        let epochs = self.epochs.get("epochs")?;
+        in_all(steps, epochs)?;
+        let flags = vec![
+            ("steps", self.steps.json()),
+            ("select", self.select.json()),
+            ("epochs", self.epochs.json()),
+        ];
+        Ok(Plan::new("allocation", Dial::Noise, flags, move |noise| {
+            Event::allocation(steps, select, noise)?
+                .repeat(epochs)
+                .map_err(called("steps", "epochs"))
+        }))
+    }
+}
+
+/// A shuffled table cut into blocks.
+#[derive(Args, Debug)]
+pub(crate) struct Shuffle {
+    /// Blocks in one pass; the price does not depend on it
+    #[arg(long, value_name = "T", default_value = "1")]
+    steps: Count,
+    /// How many passes
+    #[arg(long, value_name = "E", default_value = "1")]
+    epochs: Count,
+}
+
+impl Scheme for Shuffle {
+    fn plan(&self) -> Result<Plan, Failure> {
+        let (steps, epochs) = (self.steps.get("steps")?, self.epochs.get("epochs")?);
+        in_all(steps, epochs)?;
+        let flags = vec![("steps", self.steps.json()), ("epochs", self.epochs.json())];
+        let event =
+            move |noise| Event::shuffled(noise)?.repeat(epochs).map_err(called("steps", "epochs"));
+        let note = "a shuffle is charged as one full release per pass, without amplification: its blocks \
+                    have fixed sizes, so that who takes whose place gives a record away. To be charged for less, \
+                    draw each record's step on its own: `quietly account allocation`.";
+        Ok(Plan { note: Some(note), ..Plan::new("shuffle", Dial::Noise, flags, event) })
+    }
+}
+
+/// Tree aggregation.
+#[derive(Args, Debug)]
+pub(crate) struct Tree {
+    /// Leaves of the tree, one per step; each record is in one of them
+    #[arg(long, value_name = "T")]
+    steps: Count,
+    /// How many passes, with a tree each
+    #[arg(long, value_name = "E", default_value = "1")]
+    epochs: Count,
+}
+
+impl Scheme for Tree {
+    fn plan(&self) -> Result<Plan, Failure> {
+        let (steps, epochs) = (self.steps.get("steps")?, self.epochs.get("epochs")?);
+        in_all(steps, epochs)?;
+        let flags = vec![("steps", self.steps.json()), ("epochs", self.epochs.json())];
+        Ok(Plan::new("tree", Dial::Noise, flags, move |noise| {
+            Event::tree(steps, noise)?.repeat(epochs).map_err(called("steps", "epochs"))
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_can_be_typed_again() {
+        let flags = vec![
+            ("rate", words::json(0.01)),
+            ("full", true.into()),
+            ("bands", vec![1.0, 0.5].into()),
+        ];
+        let plan = Plan::new("poisson", Dial::Noise, flags, Event::gaussian);
+        assert_eq!(plan.typed(Some(118.0)), "poisson --rate 0.01 --full --bands 1,0.5 --noise 118");
+        assert_eq!(plan.parameters(None)["rate"], 0.01);
+    }
+
+    #[test]
+    fn errors_take_the_name_of_the_flag() {
+        let error = Event::gaussian(1.0).unwrap().repeat(0).map_err(called("steps", "epochs"));
+        assert_eq!(error.unwrap_err().to_string(), "epochs must be at least 1, but is 0");
+    }
+}

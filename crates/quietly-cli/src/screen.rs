@@ -1,0 +1,90 @@
+//! What is written where: results on stdout, progress and errors on stderr.
+use std::{
+    io::{self, IsTerminal, Write},
+    sync::mpsc::{self, RecvTimeoutError, Sender},
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+/// Columns that every terminal has.
+pub(crate) const WIDTH: usize = 80;
+
+/// Stdout, with or without colour.
+pub(crate) struct Screen {
+    out: io::StdoutLock<'static>,
+    colour: bool,
+}
+
+impl Screen {
+    /// Colour only where somebody looks, and only if they do not mind.
+    pub(crate) fn new() -> Screen {
+        let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
+        let out = io::stdout().lock();
+        Screen { colour: out.is_terminal() && !set("NO_COLOR") && !dumb, out }
+    }
+
+    /// One line, or several.
+    pub(crate) fn say(&mut self, text: &str) -> io::Result<()> {
+        writeln!(self.out, "{text}")?;
+        self.out.flush()
+    }
+
+    /// A JSON document.
+    pub(crate) fn say_json(&mut self, value: &serde_json::Value) -> io::Result<()> {
+        self.say(&format!("{value:#}"))
+    }
+
+    /// The same text, bold where there is colour.
+    pub(crate) fn bold(&self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    /// The same text, cyan where there is colour.
+    pub(crate) fn tint(&self, text: &str) -> String {
+        self.paint("36", text)
+    }
+
+    fn paint(&self, style: &str, text: &str) -> String {
+        if self.colour { format!("\x1b[{style}m{text}\x1b[0m") } else { text.into() }
+    }
+}
+
+/// A line on stderr about work that takes longer than a second. Gone when dropped.
+pub(crate) struct Progress {
+    done: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Progress {
+    /// Says nothing unless a person is there to read it.
+    pub(crate) fn new(doing: &str) -> Progress {
+        if !io::stderr().is_terminal() {
+            return Progress { done: None };
+        }
+        let doing = doing.to_string();
+        let (send, stop) = mpsc::channel();
+        let start = Instant::now();
+        let thread = std::thread::spawn(move || {
+            let mut wait = Duration::from_secs(1);
+            let mut shown = false;
+            while let Err(RecvTimeoutError::Timeout) = stop.recv_timeout(wait) {
+                let _ = write!(io::stderr(), "\r{doing} ... {} s", start.elapsed().as_secs());
+                (wait, shown) = (Duration::from_millis(500), true);
+            }
+            if shown {
+                // Wipes the line, so that the result stands where the progress stood.
+                let _ = write!(io::stderr(), "\r\x1b[K");
+            }
+        });
+        Progress { done: Some((send, thread)) }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some((send, thread)) = self.done.take() {
+            drop(send);
+            let _ = thread.join();
+        }
+    }
+}
