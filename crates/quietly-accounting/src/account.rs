@@ -13,6 +13,8 @@ use crate::{
 pub(crate) struct Account {
     pub(crate) mu_squared: f64,
     pub(crate) parts: Vec<(Part, u64)>,
+    /// Whether ratios are too large to be gathered into laws.
+    pub(crate) large: bool,
 }
 
 /// The width, relative to the answer, at which refinement stops, and where it gives up.
@@ -22,6 +24,8 @@ const MOST_CELLS: f64 = (1 << 17) as f64;
 const MOST_POINTS: usize = 2400;
 /// Share of δ that truncation may cost.
 const TRUNCATION: f64 = 1e-6;
+/// How often a step is doubled before a window is given up.
+const COARSENINGS: usize = 12;
 
 /// A curve δ(ε) known from one side.
 pub(crate) enum Profile {
@@ -61,6 +65,12 @@ fn exceeds(delta: f64, target: f64) -> bool {
     delta.is_nan() || delta > target
 }
 
+/// The answer in the worse direction. What is not a number is no answer.
+fn worst(profiles: &[Profile], target: Target) -> f64 {
+    let all = profiles.iter().map(|p| p.answer(target));
+    all.fold(0.0, |worst, a| if a.is_nan() { f64::INFINITY } else { a.max(worst) })
+}
+
 /// Brackets the point up to which `above` holds, for an `above` that stays false once it is.
 pub(crate) fn crossing(above: impl Fn(f64) -> bool) -> (f64, f64) {
     if !above(0.0) {
@@ -83,11 +93,11 @@ pub(crate) fn crossing(above: impl Fn(f64) -> bool) -> (f64, f64) {
 
 impl Account {
     pub(crate) fn gaussian(mu: f64) -> Account {
-        Account { mu_squared: mu * mu, parts: vec![] }
+        Account { mu_squared: mu * mu, parts: vec![], large: false }
     }
 
     pub(crate) fn part(part: Part) -> Account {
-        Account { mu_squared: 0.0, parts: vec![(part, 1)] }
+        Account { mu_squared: 0.0, parts: vec![(part, 1)], large: false }
     }
 
     pub(crate) fn repeat(&mut self, times: u64) {
@@ -107,10 +117,11 @@ impl Account {
 
     /// The parts that are composed numerically, the Gaussians as one of them.
     fn numeric(&self) -> Vec<(Part, u64)> {
-        let gathered = |(part, times): &(Part, u64)| match part.is_fine(*times, 1e-15) {
-            true => (Part::Many { sampled: Box::new(part.clone()), times: *times }, 1),
-            false => (part.clone(), *times),
-        };
+        let gathered =
+            |(part, times): &(Part, u64)| match !self.large && part.is_fine(*times, 1e-15) {
+                true => (Part::Many { sampled: Box::new(part.clone()), times: *times }, 1),
+                false => (part.clone(), *times),
+            };
         let mut parts: Vec<(Part, u64)> = self.parts.iter().map(gathered).collect();
         if self.mu_squared > 0.0 {
             parts.push((Part::Gaussian { sigma: 1.0 / self.mu_squared.sqrt() }, 1));
@@ -141,9 +152,17 @@ impl Account {
             Target::Epsilon(_) => 10.0 * NARROW,
         };
         let mut resolution = self.first_resolution(target);
-        let mut best = Interval { lower: 0.0, upper: f64::INFINITY };
+        let mut best = Interval { lower: 0.0, upper: self.simple(target) };
         for round in 0..ROUNDS {
             let found = self.at(target, &mut resolution);
+            debug_assert!(found.lower <= best.upper * (1.0 + 1e-9) + 1e-9, "{found:?} {best:?}");
+            // Ratios beyond the laws' ceiling: transform the losses instead.
+            if !self.large
+                && self.is_long()
+                && (found.lower > 300.0 || found.upper == f64::INFINITY)
+            {
+                return Account { large: true, ..self.clone() }.bracket(target);
+            }
             best = Interval::new(best.lower.max(found.lower), best.upper.min(found.upper));
             let width = best.relative_width();
             if width <= narrow
@@ -153,10 +172,39 @@ impl Account {
                 break;
             }
         }
-        if let Target::Epsilon(_) = target {
-            best.upper = best.upper.min(1.0);
-        }
         best
+    }
+
+    /// A bound by simple composition, each part at its own share of δ and without amplification: finite where a ratio or a
+    /// window is too large to compute with.
+    fn simple(&self, target: Target) -> f64 {
+        let Target::Delta(delta) = target else { return 1.0 };
+        let share = delta / (self.parts.len() + 1) as f64;
+        let gaussian = |mu: f64| gaussian::epsilon(mu * (1.0 + 1e-12), share).upper;
+        let one = |(part, times): &(Part, u64)| {
+            let t = *times as f64;
+            match part {
+                Part::Laplace { scale } => t / scale * (1.0 + 1e-12),
+                Part::Pure { epsilon } => t * epsilon * (1.0 + 1e-12),
+                Part::Replaced { sigma, .. } => gaussian(2.0 * t.sqrt() / sigma),
+                Part::Poisson { sigma, .. }
+                | Part::Doubled { sigma, .. }
+                | Part::Gaussian { sigma }
+                | Part::Allocation { sigma, .. } => gaussian(t.sqrt() / sigma),
+                Part::Known { laws } => {
+                    gaussian(t.sqrt() * laws.iter().map(|l| l.1).fold(0.0, f64::max))
+                }
+                Part::Many { sampled, times } => {
+                    let inner = Account {
+                        mu_squared: 0.0,
+                        parts: vec![((**sampled).clone(), *times)],
+                        large: false,
+                    };
+                    inner.simple(Target::Delta(share))
+                }
+            }
+        };
+        gaussian(self.mu_squared.sqrt()) + self.parts.iter().map(one).sum::<f64>()
     }
 
     /// An upper bound from one pass, `coarser` times as coarse as a bracket begins: enough to search with.
@@ -168,13 +216,14 @@ impl Account {
         resolution.step *= coarser;
         resolution.points = (resolution.points as f64 / coarser) as usize;
         self.align(&mut resolution);
-        loop {
+        for _ in 0..COARSENINGS {
             if let Some(profiles) = self.profiles(target, Side::Above, resolution) {
-                return profiles.iter().map(|p| p.answer(target)).fold(0.0, f64::max);
+                return worst(&profiles, target).min(self.simple(target));
             }
             resolution.step *= 2.0;
             self.align(&mut resolution);
         }
+        self.simple(target)
     }
 
     /// A single release has a closed form.
@@ -264,7 +313,7 @@ impl Account {
 
     /// Both sides in the worse direction. Coarsens the step where the window would not fit.
     fn at(&self, target: Target, resolution: &mut Resolution) -> Interval {
-        loop {
+        for _ in 0..COARSENINGS {
             // The two sides are independent; where they are long work, they share the cores.
             let side = |side| self.profiles(target, side, *resolution);
             let (above, below) = if self.is_long() {
@@ -276,14 +325,12 @@ impl Account {
                 (side(Side::Above), side(Side::Below))
             };
             if let (Some(above), Some(below)) = (above, below) {
-                let worst = |profiles: &[Profile]| {
-                    profiles.iter().map(|p| p.answer(target)).fold(0.0, f64::max)
-                };
-                return Interval::new(worst(&below), worst(&above));
+                return Interval::new(worst(&below, target), worst(&above, target));
             }
             resolution.step *= 2.0;
             self.align(resolution);
         }
+        Interval { lower: 0.0, upper: f64::INFINITY }
     }
 
     /// The curve in each direction (one, if they are the same). `None` if the window does not fit.
@@ -328,12 +375,12 @@ impl Account {
             let mut resolution = self.first_resolution(query);
             resolution.step *= 0.5;
             resolution.points *= 2;
-            let profiles = loop {
-                match self.profiles(query, Side::Above, resolution) {
-                    Some(profiles) => break profiles,
-                    None => resolution.step *= 2.0,
-                }
-            };
+            let found = (0..COARSENINGS).find_map(|_| {
+                let profiles = self.profiles(query, Side::Above, resolution);
+                resolution.step *= 2.0;
+                profiles
+            });
+            let Some(profiles) = found else { break };
             let [removed, added] = [&profiles[0], &profiles[profiles.len() - 1]];
             let at = |epsilon: f64| {
                 let through = |e: f64| removed.delta(e) + e.exp() * added.delta(epsilon - e);
@@ -376,7 +423,7 @@ mod tests {
     use super::*;
 
     fn repeated(part: Part, times: u64) -> Account {
-        Account { mu_squared: 0.0, parts: vec![(part, times)] }
+        Account { mu_squared: 0.0, parts: vec![(part, times)], large: false }
     }
 
     /// Two independent computations of the same thing: a Fourier transform on a grid, and products of laws.

@@ -191,11 +191,12 @@ pub(crate) fn compose(terms: &[Term], theta: f64, side: Side) -> Option<Curve> {
     let unwrapped = |(t, g): &(f64, f64)| (g - TAIL.ln()) / t - (k.mean - low);
     let least = |f: &dyn Fn(&(f64, f64)) -> f64| up.iter().map(f).fold(f64::INFINITY, f64::min);
     let high = least(&negligible).max(least(&unwrapped)).max(k.mean + 2.0 * reach);
-    let first = ((low - offset) / step).floor() as i64 - 1;
     let count = ((high - low) / step).ceil() + 4.0;
-    if count.is_nan() || count > LONGEST as f64 {
+    let fits = count <= LONGEST as f64 && (low - offset).abs() / step < 1e15;
+    if !fits {
         return None;
     }
+    let first = ((low - offset) / step).floor() as i64 - 1;
     let length = (count as usize).next_power_of_two().max(16);
     let (law, error) = transform(terms, &logs, theta, length, first);
     let low = offset + first as f64 * step;
@@ -312,6 +313,10 @@ impl Curve {
         }
         let j = place.clamp(0.0, self.tails.len() as f64 - 1.0) as usize;
         let (sum, discounted) = self.tails[j];
+        if !(sum.is_finite() && discounted.is_finite()) {
+            // So far below the tilt that weights overflow: say what is always true.
+            return if above { 1.0 } else { 0.0 };
+        }
         let away = epsilon - self.centre;
         let finite = (sum - away.exp() * discounted).max(0.0) * self.scale.exp();
         let unit = (self.scale - self.theta * away).exp();

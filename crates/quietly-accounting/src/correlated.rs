@@ -470,12 +470,16 @@ pub(crate) fn sampled(rate: f64, sigma: f64, times: u64, neighbours: Neighbours)
     let part = match neighbours {
         _ if rate == 1.0 => {
             let gap = if neighbours == Neighbours::ReplaceOne { 2.0 } else { 1.0 };
-            return Account { mu_squared: times as f64 * (gap / sigma).powi(2), parts: vec![] };
+            return Account {
+                mu_squared: times as f64 * (gap / sigma).powi(2),
+                parts: vec![],
+                large: false,
+            };
         }
         Neighbours::AddRemove => Part::Poisson { rate, sigma },
         Neighbours::ReplaceOne => Part::Replaced { rate, sigma },
     };
-    Account { mu_squared: 0.0, parts: vec![(part, times)] }
+    Account { mu_squared: 0.0, parts: vec![(part, times)], large: false }
 }
 
 /// (θ, ln E e^(θA)) for a range of θ, from above.

@@ -31,6 +31,7 @@ pub(crate) enum Kind {
     Poisson { rate: f64, noise: f64 },
     FixedSize { rate: f64, noise: f64 },
     Allocation { steps: u64, select: u64, noise: f64 },
+    Shuffled { blocks: u64, noise: f64 },
     Correlated(Correlated),
     Repeated { times: u64, event: Box<Event> },
     Composed(Vec<Event>),
@@ -122,12 +123,13 @@ impl Event {
         Ok(Kind::Allocation { steps, select, noise: Error::noise("noise", noise)? }.into())
     }
 
-    /// One pass over a shuffled table cut into blocks, a noisy sum of each.
+    /// One pass over a shuffled table cut into `blocks` blocks of fixed size, a noisy sum of each.
     ///
     /// Charged as one Gaussian release: each record is in one block, and there is no amplification to be had. With blocks of
     /// fixed size the others' places give a record away, so that neither Poisson's nor allocation's price would be true.
-    pub fn shuffled(noise: f64) -> Result<Event, Error> {
-        Event::gaussian(noise)
+    pub fn shuffled(blocks: u64, noise: f64) -> Result<Event, Error> {
+        Error::count("steps", blocks, MOST)?;
+        Ok(Kind::Shuffled { blocks, noise: Error::noise("noise", noise)? }.into())
     }
 
     /// A run of noisy sums whose noises are correlated.
@@ -165,7 +167,8 @@ impl Event {
         }
     }
 
-    /// Each event on records of its own, fixed before any data is read: a record pays only for its own event.
+    /// Each event on records of its own, fixed before any data is read: a record pays only for its own event. Repeated, every
+    /// record keeps its event.
     pub fn disjoint(events: Vec<Event>) -> Result<Event, Error> {
         Error::count("events", events.len() as u64, 64)?;
         Ok(Kind::Disjoint(events).into())

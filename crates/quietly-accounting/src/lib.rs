@@ -31,7 +31,7 @@ pub use crate::{
     correlated::{Correlated, Participation, Strategy},
     error::Error,
     event::{Event, Neighbours},
-    privacy::{Answer, Calibration, calibrate, curve, delta, epsilon},
+    privacy::{Answer, Calibration, calibrate, curve, delta, epsilon, gaussian_mu},
 };
 
 mod account;

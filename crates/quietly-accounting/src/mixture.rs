@@ -135,7 +135,9 @@ impl Mixture {
             Kind::Replaced => (-1.0 - z, 1.0 + z),
             Kind::Added => (-z, z),
         };
-        let (low, high) = (self.loss(low), self.loss(high));
+        // e^±600 is as far as ratios go; what lies beyond counts as infinite, or as the least.
+        let (low, high) =
+            (self.loss(low).clamp(-600.0, 590.0), self.loss(high).clamp(-590.0, 600.0));
         if self.kind == Kind::Doubled { (-high, high) } else { (low, high) }
     }
 
@@ -158,6 +160,13 @@ impl Mixture {
         let removed = self.kind == Kind::Removed;
         let sign = if removed { 1.0 } else { -1.0 };
         let edge = -sign * -(-self.rate).ln_1p();
+        // Far from the edge, in steps, there is nothing to place.
+        let nearest = if removed { low - edge } else { edge - high };
+        if nearest > 60.0 * step {
+            let (first, last) = ((low / step).floor() as i64, (high / step).ceil() as i64);
+            let cells = self.between(step, 0.0, first, last.max(first + 1));
+            return Cells { meet: cells.heaviest(), ..cells };
+        }
         // A place is the distance of the meeting point from the edge, in steps: `whole` cells and a part of one. The first
         // cells from the edge tell where the mass is heaviest and how far the recursions disagree.
         let split = |place: f64| (edge + sign * place.fract() * step, place as usize + 1);
@@ -167,12 +176,13 @@ impl Mixture {
         };
         let near = |place: f64| {
             let (offset, from_edge) = split(place);
-            let (first, last) = if removed { (-1, 80) } else { (-80, 1) };
+            let (first, last) = if removed { (-1, 100) } else { (-100, 1) };
             meeting(self.between(step, offset, first, last), from_edge)
         };
         let probe = near(0.0);
         let heaviest =
             if removed { probe.heaviest() } else { probe.cells.len() - 1 - probe.heaviest() };
+        let heaviest = heaviest.min(80);
         // What is lost there falls as the meeting point moves away from the edge; just before it is zero all is feasible.
         let (mut low_place, mut high_place) =
             (heaviest.saturating_sub(3) as f64, heaviest as f64 + 4.0);

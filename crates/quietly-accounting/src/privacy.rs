@@ -8,6 +8,7 @@ use crate::{
     gaussian,
     interval::Interval,
     part::Part,
+    renyi, sampling,
 };
 
 /// A certified answer.
@@ -20,6 +21,9 @@ pub struct Answer {
     pub upper: f64,
     /// The theorem behind the upper end.
     pub method: &'static str,
+    /// The probability that the upper end, found by sampling with a fixed seed, is wrong; zero for all other methods. It is
+    /// counted inside δ already.
+    pub failure: f64,
     /// The neighbouring relation it holds for.
     pub neighbours: Neighbours,
 }
@@ -49,10 +53,11 @@ pub fn delta(event: &Event, neighbours: Neighbours, epsilon: f64) -> Result<Answ
     ask(event, neighbours, Target::Epsilon(Error::epsilon(epsilon)?))
 }
 
-/// ε at thirteen δ from 1e-12 to 0.5: the whole curve, certified point by point.
+/// ε at thirteen δ from 1e-12 to 0.5: the whole curve, certified point by point, without sampling.
 pub fn curve(event: &Event, neighbours: Neighbours) -> Result<Vec<(f64, Answer)>, Error> {
+    let branches = branches(event, neighbours)?;
     let deltas = (1..=12).rev().map(|k| 10.0_f64.powi(-k)).chain([0.5]);
-    deltas.map(|d| Ok((d, epsilon(event, neighbours, d)?))).collect()
+    Ok(deltas.map(|d| (d, answer(event, &branches, neighbours, Target::Delta(d), 0))).collect())
 }
 
 /// One record's account: alternatives, any of which bounds its loss.
@@ -69,18 +74,56 @@ struct Branch {
 /// Most alternatives followed in a composition, and most branches of disjoint events.
 const ALTERNATIVES: usize = 8;
 const BRANCHES: usize = 256;
+/// From which relative width on other theorems are tried, and the work that sampling may take: about half a second.
+const WIDE: f64 = 0.05;
+const SAMPLING: u64 = 300_000_000;
 
 fn ask(event: &Event, neighbours: Neighbours, target: Target) -> Result<Answer, Error> {
-    let mut worst = Answer { lower: 0.0, upper: 0.0, method: "nothing was done", neighbours };
-    for branch in branches(event, neighbours)? {
+    Ok(answer(event, &branches(event, neighbours)?, neighbours, target, SAMPLING))
+}
+
+fn answer(
+    event: &Event,
+    branches: &[Branch],
+    neighbours: Neighbours,
+    target: Target,
+    work: u64,
+) -> Answer {
+    let mut worst = Answer { lower: 0.0, upper: 0.0, method: "none", failure: 0.0, neighbours };
+    for branch in branches {
         let answer = branch.answer(neighbours, target);
-        if answer.upper > worst.upper {
+        if answer.upper > worst.upper || worst.method == "none" {
             (worst.upper, worst.method) = (answer.upper, answer.method);
         }
         worst.lower = worst.lower.max(answer.lower);
     }
+    if worst.relative_width() > WIDE {
+        worst.improve(event, target, work);
+    }
     worst.lower = worst.lower.min(worst.upper);
-    Ok(worst)
+    worst
+}
+
+impl Answer {
+    /// Other theorems, tried where the bracket is wide: Rényi divergences, which suit selections, and the exact likelihood ratio
+    /// by sampling, for correlated noise with random participation.
+    fn improve(&mut self, event: &Event, target: Target, work: u64) {
+        let Target::Delta(delta) = target else { return };
+        if let Ok(upper) = renyi::epsilon(event, self.neighbours, delta)
+            && upper < self.upper
+        {
+            (self.upper, self.method) = (upper, "Rényi divergence");
+        }
+        let Kind::Correlated(run) = &event.kind else { return };
+        if work > 0
+            && self.neighbours == Neighbours::AddRemove
+            && let Some(found) = sampling::epsilon(run, delta, self.upper, work)
+            && found.epsilon < self.upper
+        {
+            (self.upper, self.method) = (found.epsilon, "exact likelihood ratio, sampled");
+            self.failure = found.failure;
+        }
+    }
 }
 
 impl Branch {
@@ -94,7 +137,13 @@ impl Branch {
                 found
             }
         };
-        let mut best = Answer { lower: 0.0, upper: f64::INFINITY, method: "none", neighbours };
+        let mut best = Answer {
+            lower: 0.0,
+            upper: f64::INFINITY,
+            method: "no theorem",
+            failure: 0.0,
+            neighbours,
+        };
         for (account, method) in &self.direct {
             let upper = bracket(account).upper;
             if upper < best.upper {
@@ -247,6 +296,17 @@ fn leaf(event: &Event, neighbours: Neighbours) -> Result<Branch, Error> {
         }
         Kind::FixedSize { rate, noise } => fixed_size(*rate, *noise, replace),
         Kind::Allocation { steps, select, noise } => allocation(*steps, *select, *noise, gap),
+        Kind::Shuffled { blocks, noise } => {
+            // Each record is in one block; which one may be known. With all other records at zero (for replace-one, at -1) the
+            // block sums are constant but for one random block, shifted by the gap: an allocation is an instance.
+            let account = |gap: f64| Account::gaussian(gap / noise);
+            let method = "Gaussian, no amplification";
+            let lower = match blocks {
+                1 => account(gap),
+                _ => Account::part(Part::Allocation { steps: *blocks, sigma: noise / gap }),
+            };
+            Branch { lower: vec![lower], ..Branch::exact(account(gap), account(1.0), method) }
+        }
         Kind::Correlated(run) => {
             let bounds = run.bounds(neighbours)?;
             let absent = if replace {
@@ -321,6 +381,22 @@ fn allocation(steps: u64, select: u64, noise: f64, gap: f64) -> Branch {
         direct.insert(0, (amplified, method));
     }
     Branch { direct, absent, lower, through_absence: true }
+}
+
+/// The largest μ for which μ-GDP, a Gaussian release of noise 1/μ, is (`epsilon`, `delta`)-private: exact, from below.
+///
+/// ```
+/// // Noise 3.7306 for one Gaussian release at epsilon 1 and delta 1e-5.
+/// let mu = quietly_accounting::gaussian_mu(1.0, 1e-5)?;
+/// assert!((1.0 / mu - 3.730_631_635).abs() < 1e-8);
+/// # Ok::<(), quietly_accounting::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Error::Parameter`] outside the range of ε and δ.
+pub fn gaussian_mu(epsilon: f64, delta: f64) -> Result<f64, Error> {
+    Ok(gaussian::mu(Error::epsilon(epsilon)?, Error::delta(delta)?))
 }
 
 /// The least noise that meets a budget.

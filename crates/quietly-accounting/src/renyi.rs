@@ -123,7 +123,7 @@ impl Cost {
             Err(Error::Unsupported { event, relation: neighbours.name(), instead })
         };
         Ok(match &event.kind {
-            Kind::Gaussian { noise } => gaussian(*noise),
+            Kind::Gaussian { noise } | Kind::Shuffled { noise, .. } => gaussian(*noise),
             Kind::Poisson { rate: 1.0, noise } | Kind::FixedSize { rate: 1.0, noise } => {
                 gaussian(*noise)
             }

@@ -55,8 +55,9 @@ pub(crate) struct Confident {
     pub(crate) samples: u64,
 }
 
-/// Work that a call should be given by default, in elementary operations: a second or two.
-pub(crate) const WORK: u64 = 1_000_000_000;
+/// A second or two, in elementary operations.
+#[cfg(test)]
+const WORK: u64 = 1_000_000_000;
 
 /// Share of δ that the sampling may fail with.
 const FAILURE: f64 = 0.01;

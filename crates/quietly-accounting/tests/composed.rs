@@ -39,7 +39,11 @@ fn different_mechanisms_cost_together_what_quadrature_says() {
         .then(Event::gaussian(gaussian).unwrap());
     for eps in [0.5, 1.5, 3.0] {
         let truth = |removed: bool| {
-            let sampled = if removed { Normals::removed(rate, poisson) } else { Normals::added(rate, poisson) };
+            let sampled = if removed {
+                Normals::removed(rate, poisson)
+            } else {
+                Normals::added(rate, poisson)
+            };
             let last = Normals::gaussian(gaussian);
             composed(&[&Coarse, &Pass { sigma: pass, removed }, &sampled, &last], eps, 31)
         };
@@ -79,7 +83,12 @@ fn gaussian_and_poisson_cost_together_what_quadrature_says() {
             // Twice the gap for what is not sampled.
             let last = Normals::gaussian(0.5 * gaussian);
             let both = composed(&[&Normals::replaced(rate, noise), &last], eps, 2001);
-            holds(&format!("replaced {gaussian} {rate} {eps}"), asked(&run, ReplaceOne, eps), both, 1e-6);
+            holds(
+                &format!("replaced {gaussian} {rate} {eps}"),
+                asked(&run, ReplaceOne, eps),
+                both,
+                1e-6,
+            );
         }
     }
 }
@@ -112,7 +121,11 @@ fn order_and_grouping_do_not_matter() {
     let inner = a.clone().then(b.clone()).repeat(6).unwrap();
     let outer = a.clone().repeat(6).unwrap().then(b.repeat(6).unwrap());
     agree("grouping", &inner, &outer);
-    agree("product", &a.clone().repeat(7).unwrap().repeat(11).unwrap(), &a.clone().repeat(77).unwrap());
+    agree(
+        "product",
+        &a.clone().repeat(7).unwrap().repeat(11).unwrap(),
+        &a.clone().repeat(77).unwrap(),
+    );
     let summed = a.clone().repeat(30).unwrap().then(a.clone().repeat(47).unwrap());
     agree("sum", &summed, &a.clone().repeat(77).unwrap());
     // And a real difference is seen.
@@ -129,9 +142,12 @@ fn disjoint_events_cost_the_dearest_of_them() {
         assert_eq!(all.lower, each.iter().map(|a| a.lower).fold(0.0, f64::max));
         // On top of something common, a record pays for that and for its own.
         let common = Event::gaussian(3.0).unwrap();
-        let both = epsilon(&common.clone().then(Event::disjoint(parts()).unwrap()), relation, 1e-5).unwrap();
-        let own: Vec<_> =
-            parts().into_iter().map(|e| epsilon(&common.clone().then(e), relation, 1e-5).unwrap().upper).collect();
+        let both = epsilon(&common.clone().then(Event::disjoint(parts()).unwrap()), relation, 1e-5)
+            .unwrap();
+        let own: Vec<_> = parts()
+            .into_iter()
+            .map(|e| epsilon(&common.clone().then(e), relation, 1e-5).unwrap().upper)
+            .collect();
         assert_eq!(both.upper, own.into_iter().fold(0.0, f64::max));
     }
 }

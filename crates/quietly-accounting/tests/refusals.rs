@@ -1,5 +1,8 @@
 //! Bad input: an error that names the parameter, never a number.
-use quietly_accounting::{Correlated, Error, Event, Neighbours::AddRemove, Participation, Strategy, calibrate, delta, epsilon};
+use quietly_accounting::{
+    Correlated, Error, Event, Neighbours::AddRemove, Participation, Strategy, calibrate, delta,
+    epsilon,
+};
 
 /// The error's text must name `name`.
 fn refused<T: std::fmt::Debug>(result: Result<T, Error>, name: &str) {
@@ -14,7 +17,7 @@ const BAD: [f64; 7] = [0.0, -1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e
 fn noise_outside_its_range_is_refused_everywhere() {
     for bad in BAD {
         refused(Event::gaussian(bad), "noise");
-        refused(Event::shuffled(bad), "noise");
+        refused(Event::shuffled(20, bad), "noise");
         refused(Event::laplace(bad), "scale");
         refused(Event::poisson(0.5, bad), "noise");
         refused(Event::fixed_size(10, 1, bad), "noise");
@@ -29,7 +32,9 @@ fn noise_outside_its_range_is_refused_everywhere() {
 fn rates_budgets_and_counts_outside_their_range_are_refused() {
     for bad in [0.0, -0.1, 1.0 + 1e-9, f64::NAN, f64::INFINITY] {
         refused(Event::poisson(bad, 1.0), "rate");
-        for participation in [Participation::Poisson { rate: bad }, Participation::FixedSize { share: bad }] {
+        for participation in
+            [Participation::Poisson { rate: bad }, Participation::FixedSize { share: bad }]
+        {
             refused(Correlated::new(Strategy::Lambda(0.5), participation, 10, 1.0), "rate");
         }
     }
@@ -69,8 +74,14 @@ fn strategies_that_do_not_fit_are_refused() {
     refused(Correlated::new(Strategy::Banded(vec![0.5]), full, 10, 1.0), "bands");
     refused(Correlated::new(Strategy::Banded(vec![1.0, f64::NAN]), full, 10, 1.0), "bands");
     refused(Correlated::new(Strategy::Matrix(vec![vec![1.0]]), full, 2, 1.0), "rows");
-    refused(Correlated::new(Strategy::Matrix(vec![vec![1.0], vec![1.0]]), full, 2, 1.0), "row length");
-    refused(Correlated::new(Strategy::Matrix(vec![vec![1.0], vec![0.5, 2.0]]), full, 2, 1.0), "diagonal");
+    refused(
+        Correlated::new(Strategy::Matrix(vec![vec![1.0], vec![1.0]]), full, 2, 1.0),
+        "row length",
+    );
+    refused(
+        Correlated::new(Strategy::Matrix(vec![vec![1.0], vec![0.5, 2.0]]), full, 2, 1.0),
+        "diagonal",
+    );
     let nan = Strategy::Matrix(vec![vec![1.0], vec![f64::NAN, 1.0]]);
     refused(Correlated::new(nan, full, 2, 1.0), "matrix entries");
     let half = || Strategy::Lambda(0.5);
@@ -78,7 +89,16 @@ fn strategies_that_do_not_fit_are_refused() {
     refused(Correlated::new(half(), Participation::Cyclic { period: 0 }, 10, 1.0), "period");
     refused(Correlated::new(half(), Participation::Cyclic { period: 11 }, 10, 1.0), "period");
     refused(Correlated::new(half(), Participation::Allocated { bins: 0 }, 10, 1.0), "bins");
-    refused(Correlated::new(half(), Participation::Separated { separation: 0, most: 1 }, 10, 1.0), "separation");
-    refused(Correlated::new(half(), Participation::Separated { separation: 1, most: 0 }, 10, 1.0), "participations");
-    refused(Correlated::new(half(), Participation::CyclicPoisson { period: 2, rate: 0.5 }, 10, 1.0), "period");
+    refused(
+        Correlated::new(half(), Participation::Separated { separation: 0, most: 1 }, 10, 1.0),
+        "separation",
+    );
+    refused(
+        Correlated::new(half(), Participation::Separated { separation: 1, most: 0 }, 10, 1.0),
+        "participations",
+    );
+    refused(
+        Correlated::new(half(), Participation::CyclicPoisson { period: 2, rate: 0.5 }, 10, 1.0),
+        "period",
+    );
 }

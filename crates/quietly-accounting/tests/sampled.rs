@@ -48,6 +48,26 @@ fn poisson_samples_cost_what_quadrature_says() {
     );
 }
 
+/// So small a rate that losses are multiplied as laws instead of transformed. δ(ε - L) bends within the rate: many nodes.
+#[test]
+fn tiny_rates_cost_what_quadrature_says() {
+    for (rate, noise) in [(1e-3, 0.7), (1e-4, 1.0)] {
+        let run = Event::poisson(rate, noise).unwrap().repeat(2).unwrap();
+        for eps in [0.01, 1.0, 4.0] {
+            let truth = |one: Normals| composed(&[&one, &one], eps, 200_001);
+            let both = truth(Normals::removed(rate, noise)).max(truth(Normals::added(rate, noise)));
+            holds(&format!("{rate} {noise} {eps}"), asked(&run, AddRemove, eps), both, 1e-4);
+            let pair = truth(Normals::replaced(rate, noise));
+            holds(
+                &format!("replaced {rate} {noise} {eps}"),
+                asked(&run, ReplaceOne, eps),
+                pair,
+                1e-4,
+            );
+        }
+    }
+}
+
 /// All others at +1 and the record at -1, against +1 (replaced) and against 0 (left out): both orders.
 #[test]
 fn fixed_size_samples_are_charged_for_every_explicit_neighbour() {
@@ -136,9 +156,9 @@ fn allocations_price_would_be_false_for_shuffled_blocks() {
     assert!(leak.lower > 1.87e-4 && leak.upper < 2e-4, "{leak:?}");
     let at = epsilon(&blocks, AddRemove, 1e-6).unwrap();
     assert!(at.lower > 1.86 && at.upper < 1.88, "{at:?}");
-    let charged = epsilon(&Event::shuffled(2.069).unwrap(), ReplaceOne, 1e-6).unwrap();
+    let charged = epsilon(&Event::shuffled(20, 2.069).unwrap(), ReplaceOne, 1e-6).unwrap();
     assert!(charged.upper >= at.lower, "{charged:?}");
-    assert!(asked(&Event::shuffled(2.069).unwrap(), ReplaceOne, 1.0).upper >= leak.lower);
+    assert!(asked(&Event::shuffled(20, 2.069).unwrap(), ReplaceOne, 1.0).upper >= leak.lower);
 }
 
 /// ε above 709 is where e^ε overflows. δ is near the rate there, not zero.
@@ -154,4 +174,36 @@ fn a_huge_epsilon_does_not_make_delta_vanish() {
         assert!(answer.upper >= 0.4999 && answer.lower <= 0.5001, "{eps} {answer:?}");
     }
     assert!(epsilon(&run, AddRemove, 0.1).unwrap().upper > 5000.0);
+}
+
+/// Fifty samples at rate 1/2 and noise 0.1: each that holds the record has a loss of about 50, so that ε = 600 is exceeded unless
+/// fewer than some fifteen do. The binomial law says how likely that is; the loss on top of it is Gaussian.
+#[test]
+fn a_run_that_certainly_leaks_is_charged_so() {
+    let exceeds = |epsilon: f64| {
+        let mut weight = 0.5_f64.powi(50);
+        let mut total = 0.0;
+        for taken in 0..=50_i32 {
+            // Loss: taken·(50 - ln 2) ± 10√taken from the samples that hold it, (50 - taken)·(-ln 2) from the others.
+            let loss = 50.0 * f64::from(taken) - 50.0 * 2f64.ln();
+            let spread = 10.0 * f64::from(taken.max(1)).sqrt();
+            total += weight * upper_tail((epsilon - loss) / spread);
+            weight *= f64::from(50 - taken) / f64::from(taken + 1);
+        }
+        total
+    };
+    let run = Event::poisson(0.5, 0.1).unwrap().repeat(50).unwrap();
+    for eps in [300.0, 600.0, 1000.0] {
+        let (answer, truth) = (asked(&run, AddRemove, eps), exceeds(eps));
+        assert!(
+            truth > 0.5 && (answer.upper / truth - 1.0).abs() < 0.02,
+            "{eps} {answer:?} {truth}"
+        );
+    }
+    // Ten of a thousand, a thousand times: about ten losses of 390 each.
+    let sized = Event::fixed_size(1000, 10, 0.1).unwrap().repeat(1000).unwrap();
+    for eps in [0.13, 1000.0] {
+        let answer = asked(&sized, ReplaceOne, eps);
+        assert!(answer.upper > 0.9, "{eps} {answer:?}");
+    }
 }

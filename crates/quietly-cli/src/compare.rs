@@ -93,7 +93,7 @@ fn schemes(noise: f64, pass: u64, epochs: u64, steps: u64) -> Result<Vec<Row>, E
             Event::allocation(pass, 1, noise)?.repeat(epochs)?,
         ),
         ("fixed-size", "batches of one size", Event::fixed_size(pass, 1, noise)?.repeat(steps)?),
-        ("shuffle", "shuffled, cut into blocks", Event::shuffled(noise)?.repeat(epochs)?),
+        ("shuffle", "shuffled, cut into blocks", Event::shuffled(pass, noise)?.repeat(epochs)?),
     ])
 }
 

@@ -265,8 +265,9 @@ impl Scheme for Shuffle {
         let (steps, epochs) = (self.steps.get("steps")?, self.epochs.get("epochs")?);
         in_all(steps, epochs)?;
         let flags = vec![("steps", self.steps.json()), ("epochs", self.epochs.json())];
-        let event =
-            move |noise| Event::shuffled(noise)?.repeat(epochs).map_err(called("steps", "epochs"));
+        let event = move |noise| {
+            Event::shuffled(steps, noise)?.repeat(epochs).map_err(called("steps", "epochs"))
+        };
         let note = "a shuffle is charged as one full release per pass, without amplification: its blocks \
                     have fixed sizes, so that who takes whose place gives a record away. To be charged for less, \
                     draw each record's step on its own: `quietly account allocation`.";

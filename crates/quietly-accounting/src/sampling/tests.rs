@@ -120,7 +120,7 @@ fn uncorrelated_bins_are_an_allocation() {
 #[test]
 fn uncorrelated_chain_is_poisson_sampling() {
     let part = Part::Poisson { rate: 0.3, sigma: 3.0 };
-    let account = Account { mu_squared: 0.0, parts: vec![(part, 10)] };
+    let account = Account { mu_squared: 0.0, parts: vec![(part, 10)], large: false };
     is_close_above(&poisson(0.0, 0.3, 10, 3.0), true_epsilon(&account), 0.05, WORK / 4);
 }
 
