@@ -25,8 +25,14 @@ test:
 	@$(CARGO) test --quiet --workspace
 	@echo "all good"
 
+# The other libraries go into a virtual environment and a cargo feature of their own: the first run takes minutes.
 bench:
-	@$(CARGO) run --quiet --release -p quietly-bench
+	@test -x bench/.venv/bin/python || python3 -m venv bench/.venv
+	@bench/.venv/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt
+	@$(CARGO) build --quiet --release -p quietly-bench --features rivals
+	@mkdir -p $(TARGET)
+	@bench/.venv/bin/python bench/rivals.py > $(TARGET)/rivals.jsonl
+	@$(CARGO) run --quiet --release -p quietly-bench --features rivals -- $(TARGET)/rivals.jsonl
 
 clean:
 	@$(CARGO) clean

@@ -248,23 +248,31 @@ impl Account {
                 }
             });
         }
-        // δ = 1 - e^((ε - 1/b)/2) for Laplace, (e^ε₀ - e^ε)/(1 + e^ε₀) for a pure pair.
-        let (epsilon, delta): (f64, f64) = match (part, target) {
-            (Part::Laplace { scale }, Target::Delta(d)) => (1.0 / scale + 2.0 * (-d).ln_1p(), 0.0),
+        // δ = 1 - e^((ε - 1/b)/2) for Laplace, e^ε(e^(ε₀-ε) - 1)/(1 + e^ε₀) for a pure pair, and their inverses. A few units of ε
+        // are lost in ε₀ - ε.
+        let (value, top) = match (part, target) {
+            (Part::Laplace { scale }, Target::Delta(d)) => {
+                (1.0 / scale + 2.0 * (-d).ln_1p(), 1.0 / scale)
+            }
             (Part::Laplace { scale }, Target::Epsilon(e)) => {
-                (0.0, -(0.5 * (e - 1.0 / scale)).exp_m1())
+                (-(0.5 * (e - 1.0 / scale)).exp_m1(), 1.0 / scale)
             }
             (Part::Pure { epsilon }, Target::Delta(d)) => {
-                let level = epsilon.exp() - d * (1.0 + epsilon.exp());
-                (level.max(1.0).ln(), 0.0)
+                let share = (d * (1.0 + (-epsilon).exp())).min(1.0);
+                (epsilon + (-share).ln_1p(), *epsilon)
             }
             (Part::Pure { epsilon }, Target::Epsilon(e)) => {
-                (0.0, (epsilon.exp() - e.exp()) / (1.0 + epsilon.exp()))
+                ((e - epsilon).exp() * (epsilon - e).exp_m1() / (1.0 + (-epsilon).exp()), *epsilon)
             }
             _ => return None,
         };
-        let value = if matches!(target, Target::Delta(_)) { epsilon } else { delta }.max(0.0);
-        Some(Interval::new(value * (1.0 - 1e-12), value * (1.0 + 1e-12)))
+        let slack = 16.0 * f64::EPSILON * (1.0 + top);
+        let value = value.max(0.0);
+        let most = if matches!(target, Target::Delta(_)) { top } else { 1.0 };
+        Some(Interval::new(
+            value * (1.0 - 1e-12) - slack,
+            (value * (1.0 + 1e-12) + slack).min(most * (1.0 + 1e-12)),
+        ))
     }
 
     fn first_resolution(&self, target: Target) -> Resolution {

@@ -11,7 +11,7 @@
 //! The law of S comes from [`Law`], as a sum.
 use crate::{
     cells::Side,
-    law::{self, Law, Operation},
+    law::{self, CEILING, FLOOR, Law, Operation},
     normal::{cdf, upper_quantile, upper_tail},
 };
 
@@ -25,8 +25,10 @@ pub(crate) fn ratio(steps: u64, sigma: f64, points: usize, delta: f64, side: Sid
 
 /// The law of one Y.
 fn lognormal(sigma: f64, points: usize, tail: f64, side: Side) -> Law {
-    let z = upper_quantile(tail);
-    let (low, high) = (-0.5 / sigma - z, 0.5 / sigma + z); // in deviations, centre of ln Y under N(-1/2σ, 1) and N(+1/2σ, 1)
+    // In deviations, between the far tails of N(-1/2σ, 1) and N(1/2σ, 1), the laws of σ·ln Y under Q and under P; ratios beyond
+    // what laws can hold are cut off, on the safe side.
+    let reach = 0.5 / sigma + upper_quantile(tail);
+    let (low, high) = ((-reach).max(FLOOR.ln() * sigma), reach.min(CEILING.ln() * sigma));
     let edge = |i: usize| low + (high - low) * i as f64 / points as f64;
     let value = |v: f64| (v / sigma).exp();
     // Mass and mean of Y between two edges: normal masses about -1/2σ and +1/2σ.

@@ -212,7 +212,7 @@ pub(crate) fn compose(terms: &[Term], theta: f64, side: Side) -> Option<Curve> {
     }
     let weights = (length as f64).min(1.0 / -(-2.0 * theta * step).exp_m1()).sqrt();
     let infinite =
-        terms.iter().map(|(g, t)| *t as f64 * (-g.infinite.min(0.5)).ln_1p()).sum::<f64>();
+        terms.iter().map(|(g, t)| *t as f64 * (-g.infinite.min(1.0)).ln_1p()).sum::<f64>();
     let beyond = up.iter().map(|(t, g)| k.value + g - (theta + t) * top).fold(0.0, f64::min);
     Some(Curve {
         side,
@@ -321,7 +321,7 @@ impl Curve {
         let finite = (sum - away.exp() * discounted).max(0.0) * self.scale.exp();
         let unit = (self.scale - self.theta * away).exp();
         if above {
-            // 1e-9: the suffix sums and exponentials, every term of one sign.
+            // 1e-9: exponentials; what the difference of the two sums loses is below n·U·unit, and the noise is above it.
             (finite * (1.0 + 1e-9) + self.noise * unit + self.beyond + self.infinite).min(1.0)
         } else {
             let wrap = self.wrap.iter().map(|(t, g)| g - t * epsilon).fold(0.0, f64::min).exp();

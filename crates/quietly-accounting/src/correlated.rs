@@ -102,13 +102,21 @@ impl Correlated {
             Strategy::Banded(c) => {
                 Error::count("bands", c.len() as u64, 1 << 20)?;
                 Error::within("bands", "led by 1", c[0], c[0] == 1.0)?;
+                if (c.len() as u64).saturating_mul(steps) > 10 * WORK {
+                    let most = 10 * WORK / steps;
+                    return Err(Error::TooLarge {
+                        name: "bands",
+                        most,
+                        instead: "cut the strategy off earlier",
+                    });
+                }
                 for &x in c {
                     Error::within("bands", "numbers between -1000 and 1000", x, x.abs() <= 1e3)?;
                 }
             }
             Strategy::Matrix(rows) => {
-                let fits = rows.len() as u64 == steps && steps <= 4096;
-                Error::within("rows", "as many as steps, at most 4096", rows.len() as f64, fits)?;
+                let fits = rows.len() as u64 == steps && steps <= 1024;
+                Error::within("rows", "as many as steps, at most 1024", rows.len() as f64, fits)?;
                 for (i, row) in rows.iter().enumerate() {
                     let fits = row.len() == i + 1;
                     Error::within(
@@ -334,7 +342,8 @@ impl Correlated {
         let mut lower = vec![];
         if self.is_tight() {
             // Larger overlaps leak more (Kahane's inequality), and C's overlaps are at least those of independent noise.
-            lower.push(sampled(rate, self.noise, self.steps, neighbours));
+            // A record replaced by one that adds nothing is an instance of replace-one.
+            lower.push(sampled(rate, self.noise, self.steps, Neighbours::AddRemove));
             lower.extend(self.slow_mode(rate));
         }
         Bounds { upper, lower }
@@ -443,18 +452,19 @@ impl Correlated {
         // Levels a₀ < a₁ < …; the mass between two of them is put at the upper one.
         let first = moments.iter().map(|(t, m)| m / t).fold(worst, f64::min).max(1e-6);
         let levels: Vec<f64> =
-            (0..=96).map(|i| first * (worst / first).powf(i as f64 / 96.0)).collect();
+            (0..96).map(|i| first * (worst / first).powf(i as f64 / 96.0)).collect();
         let mut laws = Vec::with_capacity(levels.len());
         let mut above = 1.0;
         for level in levels {
-            let next = if level >= worst { 0.0 } else { bound(level) };
-            laws.push((above - next, gap * level.sqrt() * (1.0 + 1e-12) / self.noise));
+            let next = bound(level);
+            laws.push((above - next, level));
             above = next;
-            if above == 0.0 {
-                break;
-            }
         }
-        laws.retain(|(p, _)| *p > 1e-18);
+        // All that is left is at the most there can be.
+        laws.push((above, worst));
+        laws.iter_mut().for_each(|(_, a)| *a = gap * a.sqrt() * (1.0 + 1e-12) / self.noise);
+        debug_assert!((laws.iter().map(|l| l.0).sum::<f64>() - 1.0).abs() < 1e-12);
+        laws.retain(|(p, _)| *p > 0.0);
         Some(Account::part(Part::Known { laws }))
     }
 }

@@ -21,7 +21,9 @@ const SLACK: f64 = 3700.0 * 4.0 * U;
 /// δ(ε) of one μ-GDP release.
 pub(crate) fn delta(mu: f64, epsilon: f64) -> Interval {
     let value = delta_unrounded(mu, epsilon);
-    Interval::new(value * (1.0 - SLACK), (value * (1.0 + SLACK) + f64::MIN_POSITIVE).min(1.0))
+    // Where δ is large against μ it is a difference of two numbers near one half.
+    let lost = if epsilon < 0.5 * mu * mu { 8.0 * U } else { f64::MIN_POSITIVE };
+    Interval::new(value * (1.0 - SLACK) - lost, (value * (1.0 + SLACK) + lost).min(1.0))
 }
 
 /// With a = μ/2 - ε/μ and b = -μ/2 - ε/μ one has ε - b²/2 = -a²/2, so both terms carry exp(-a²/2) and

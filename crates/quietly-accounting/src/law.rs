@@ -29,10 +29,10 @@ pub(crate) struct Law {
 const MASS: f64 = 1e-12;
 const POSITION: f64 = 4e-15;
 /// No position lies above: Q(S > CEILING) ≤ 1/CEILING, and what P loses by moving it down is added to `cut`.
-const CEILING: f64 = 1e150;
+pub(crate) const CEILING: f64 = 1e150;
 /// No position but zero lies below, so that no product of two underflows. What would is moved to zero from above (it lowers S;
 /// the mean it takes is below FLOOR), and up to FLOOR from below (it raises S, by a mean below FLOOR).
-const FLOOR: f64 = 1e-140;
+pub(crate) const FLOOR: f64 = 1e-140;
 
 /// How ratios combine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +111,8 @@ impl Law {
 
     /// δ(ε) of the record's absence against its presence.
     pub(crate) fn delta_added(&self, epsilon: f64, side: Side) -> f64 {
-        let level = epsilon.exp();
+        // Capped, so that zero stays zero; no position but zero is that small.
+        let level = epsilon.exp().min(1e300);
         self.expect(side, -1.0, |x| 1.0 - level * x)
     }
 
@@ -320,7 +321,8 @@ fn fitted_grid(
     let (from, to) = (spacing.forth(low.max(FLOOR).ln()), spacing.forth(high.ln()));
     let mut grid = vec![min];
     // A spread law has an atom at zero. Only sums with it may be spread back to it.
-    let above_zero = operation.of(a.position[1], b.position[1]);
+    let second = |law: &Law| law.position[1.min(law.position.len() - 1)];
+    let above_zero = operation.of(second(a), second(b));
     if min == 0.0 && above_zero > FLOOR && above_zero < low {
         grid.push(above_zero);
     }
@@ -330,10 +332,8 @@ fn fitted_grid(
             grid.push(x);
         }
     }
-    grid.push(max);
-    if grid.len() < 3 || grid[grid.len() - 2] >= max {
-        grid.dedup();
-    }
+    // A law may have shrunk to a point; a cell needs a width.
+    grid.push(max.max(grid[grid.len() - 1] * (1.0 + 1e-9)));
     grid
 }
 

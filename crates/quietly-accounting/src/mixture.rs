@@ -90,8 +90,11 @@ impl Mixture {
     /// The x at which the loss is `loss`; infinite where no x has it.
     fn threshold(&self, loss: f64) -> f64 {
         let (r, s2) = (self.rate, self.sigma * self.sigma);
-        // The solution of ln(1 - r + r·exp((2x-1)/2s²)) = l.
+        // The solution of ln(1 - r + r·exp((2x-1)/2s²)) = l: 1/2 + s²·ln(1 + (e^l - 1)/r), for large l after taking e^l/r out.
         let one_sided = |l: f64| {
+            if l > 30.0 {
+                return 0.5 + s2 * (l - r.ln() + ((r - 1.0) * (-l).exp()).ln_1p());
+            }
             let inner = l.exp_m1() / r;
             if inner <= -1.0 { f64::NEG_INFINITY } else { 0.5 + s2 * inner.ln_1p() }
         };
@@ -203,6 +206,12 @@ impl Mixture {
     pub(crate) fn delta(&self, epsilon: f64) -> (f64, f64) {
         let x = self.threshold(epsilon);
         let (mut value, mut error) = (0.0, 0.0);
+        if epsilon > 600.0 {
+            // e^ε·Q is out of range; P alone is a bound.
+            let p =
+                |c: &Component| c.p * upper_tail(((x - c.centre) / self.sigma).clamp(-60.0, 60.0));
+            return (0.0, self.components().iter().map(p).sum::<f64>() * (1.0 + 1e-9));
+        }
         for component in self.components() {
             let z = ((x - component.centre) / self.sigma).clamp(-60.0, 60.0);
             let tail = upper_tail(z);

@@ -135,7 +135,7 @@ fn many_selections_cost_no_more_than_the_gaussian_bound_says() {
         let (p, mut weight, mut total) = (1.0 / (1.0 + (-0.5 * e).exp()), 0.0_f64, 0.0);
         weight += times as f64 * p.ln();
         for down in 0..=times {
-            let loss = 0.5 * e * (times - 2 * down) as f64;
+            let loss = 0.5 * e * (times as f64 - 2.0 * down as f64);
             total += weight.exp() * -(epsilon - loss).min(0.0).exp_m1();
             weight += ((times - down) as f64 / (down + 1) as f64).ln() - 0.5 * e;
         }

@@ -54,7 +54,7 @@ fn tiny_rates_cost_what_quadrature_says() {
     for (rate, noise) in [(1e-3, 0.7), (1e-4, 1.0)] {
         let run = Event::poisson(rate, noise).unwrap().repeat(2).unwrap();
         for eps in [0.01, 1.0, 4.0] {
-            let truth = |one: Normals| composed(&[&one, &one], eps, 200_001);
+            let truth = |one: Normals| composed(&[&one, &one], eps, 60_001);
             let both = truth(Normals::removed(rate, noise)).max(truth(Normals::added(rate, noise)));
             holds(&format!("{rate} {noise} {eps}"), asked(&run, AddRemove, eps), both, 1e-4);
             let pair = truth(Normals::replaced(rate, noise));

@@ -3,7 +3,7 @@
 //! For independent releases δ(ε) = E_P δ_last(ε - L), where L is the summed loss of all but the last. The last release has a closed
 //! form that is smooth in ε, and the trapezoidal rule on a smooth, fast-falling function is exact to about 1e-12. So T-fold
 //! compositions take T - 1 nested sums and no grid of losses.
-#![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 use quietly_accounting::{Answer, Event, Neighbours, delta};
 
 pub use quietly_accounting::Neighbours::{AddRemove, ReplaceOne};
@@ -102,10 +102,10 @@ impl Release for Normals {
         let sign = if self.kind == Kind::Added { -1.0 } else { 1.0 };
         let level = epsilon.exp();
         let mut total = 0.0;
-        for i in 0..3 {
+        for (i, centre) in CENTRES.iter().enumerate() {
             let weight = self.p[i] - level * self.q[i];
             if weight != 0.0 {
-                total += weight * upper_tail(sign * (x - CENTRES[i]) / self.sigma);
+                total += weight * upper_tail(sign * (x - centre) / self.sigma);
             }
         }
         total.max(0.0)
