@@ -8,6 +8,8 @@ use crate::{
     part::{Direction, Part, Ready, Resolution},
 };
 
+mod closed;
+
 /// Mechanisms run on the same records: Gaussian releases by their total μ², the rest one by one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Account {
@@ -175,38 +177,6 @@ impl Account {
         best
     }
 
-    /// A bound by simple composition, each part at its own share of δ and without amplification: finite where a ratio or a
-    /// window is too large to compute with.
-    fn simple(&self, target: Target) -> f64 {
-        let Target::Delta(delta) = target else { return 1.0 };
-        let share = delta / (self.parts.len() + 1) as f64;
-        let gaussian = |mu: f64| gaussian::epsilon(mu * (1.0 + 1e-12), share).upper;
-        let one = |(part, times): &(Part, u64)| {
-            let t = *times as f64;
-            match part {
-                Part::Laplace { scale } => t / scale * (1.0 + 1e-12),
-                Part::Pure { epsilon } => t * epsilon * (1.0 + 1e-12),
-                Part::Replaced { sigma, .. } => gaussian(2.0 * t.sqrt() / sigma),
-                Part::Poisson { sigma, .. }
-                | Part::Doubled { sigma, .. }
-                | Part::Gaussian { sigma }
-                | Part::Allocation { sigma, .. } => gaussian(t.sqrt() / sigma),
-                Part::Known { laws } => {
-                    gaussian(t.sqrt() * laws.iter().map(|l| l.1).fold(0.0, f64::max))
-                }
-                Part::Many { sampled, times } => {
-                    let inner = Account {
-                        mu_squared: 0.0,
-                        parts: vec![((**sampled).clone(), *times)],
-                        large: false,
-                    };
-                    inner.simple(Target::Delta(share))
-                }
-            }
-        };
-        gaussian(self.mu_squared.sqrt()) + self.parts.iter().map(one).sum::<f64>()
-    }
-
     /// An upper bound from one pass, `coarser` times as coarse as a bracket begins: enough to search with.
     pub(crate) fn upper(&self, target: Target, coarser: f64) -> f64 {
         if self.parts.is_empty() || self.single(target).is_some() {
@@ -224,55 +194,6 @@ impl Account {
             self.align(&mut resolution);
         }
         self.simple(target)
-    }
-
-    /// A single release has a closed form.
-    fn single(&self, target: Target) -> Option<Interval> {
-        let [(part, 1)] = &self.parts[..] else { return None };
-        if self.mu_squared > 0.0 {
-            return None;
-        }
-        if part.mixture(Direction::Removed).is_some() {
-            let pairs = [Direction::Removed, Direction::Added]
-                .map(|d| part.mixture(d).expect("so has the other"));
-            let delta = |e: f64| {
-                pairs
-                    .map(|p| p.delta(e))
-                    .into_iter()
-                    .fold((0.0, 0.0), |a, b| (b.0.max(a.0), b.1.max(a.1)))
-            };
-            return Some(match target {
-                Target::Epsilon(e) => Interval::new(delta(e).0, delta(e).1.min(1.0)),
-                Target::Delta(d) => {
-                    Interval::new(crossing(|e| delta(e).0 > d).0, crossing(|e| delta(e).1 > d).1)
-                }
-            });
-        }
-        // δ = 1 - e^((ε - 1/b)/2) for Laplace, e^ε(e^(ε₀-ε) - 1)/(1 + e^ε₀) for a pure pair, and their inverses. A few units of ε
-        // are lost in ε₀ - ε.
-        let (value, top) = match (part, target) {
-            (Part::Laplace { scale }, Target::Delta(d)) => {
-                (1.0 / scale + 2.0 * (-d).ln_1p(), 1.0 / scale)
-            }
-            (Part::Laplace { scale }, Target::Epsilon(e)) => {
-                (-(0.5 * (e - 1.0 / scale)).exp_m1(), 1.0 / scale)
-            }
-            (Part::Pure { epsilon }, Target::Delta(d)) => {
-                let share = (d * (1.0 + (-epsilon).exp())).min(1.0);
-                (epsilon + (-share).ln_1p(), *epsilon)
-            }
-            (Part::Pure { epsilon }, Target::Epsilon(e)) => {
-                ((e - epsilon).exp() * (epsilon - e).exp_m1() / (1.0 + (-epsilon).exp()), *epsilon)
-            }
-            _ => return None,
-        };
-        let slack = 16.0 * f64::EPSILON * (1.0 + top);
-        let value = value.max(0.0);
-        let most = if matches!(target, Target::Delta(_)) { top } else { 1.0 };
-        Some(Interval::new(
-            value * (1.0 - 1e-12) - slack,
-            (value * (1.0 + 1e-12) + slack).min(most * (1.0 + 1e-12)),
-        ))
     }
 
     fn first_resolution(&self, target: Target) -> Resolution {

@@ -28,14 +28,17 @@
 #![deny(missing_docs)]
 
 pub use crate::{
+    calibrate::{Calibration, calibrate, gaussian_mu},
     correlated::{Correlated, Participation, Strategy},
     error::Error,
     event::{Event, Neighbours},
-    privacy::{Answer, Calibration, calibrate, curve, delta, epsilon, gaussian_mu},
+    privacy::{Answer, curve, delta, epsilon},
 };
 
 mod account;
 mod allocation;
+mod branch;
+mod calibrate;
 mod cells;
 mod compose;
 mod correlated;

@@ -97,6 +97,7 @@ fn document(plan: &Plan, setting: f64, asked: Asked, answer: &Answer) -> Value {
     let fields = object.as_object_mut().expect("made as an object");
     fields.extend(asked.fields(words::interval_json(answer)));
     fields.insert("method".into(), answer.method.into());
+    fields.insert("failure".into(), words::json(answer.failure));
     if let Some(note) = plan.note {
         fields.insert("note".into(), note.into());
     }
@@ -115,7 +116,15 @@ fn tell(plan: &Plan, asked: Asked, answer: &Answer, screen: &mut Screen) -> Resu
         false => "nothing finite can be promised for this run.",
     };
     let (epsilon, delta) = asked.promise(answer);
-    for text in [promise, &format!("theorem: {}", answer.method)].into_iter().chain(plan.note) {
+    let theorem = match answer.failure > 0.0 {
+        true => format!(
+            "theorem: {}. Sampled with a seed fixed in the source; the chance of {:.0e} that the draws mislead \
+             is counted inside delta.",
+            answer.method, answer.failure
+        ),
+        false => format!("theorem: {}", answer.method),
+    };
+    for text in [promise, &theorem].into_iter().chain(plan.note) {
         screen.say(&words::wrap(text, "  ", WIDTH))?;
     }
     Ok(screen.say(&format!("\n{}", words::wrap(&words::odds(epsilon, delta), "  ", WIDTH)))?)

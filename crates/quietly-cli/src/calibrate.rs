@@ -43,6 +43,7 @@ pub(crate) fn run(plan: &Plan, budget: &Budget, screen: &mut Screen) -> Result<(
             "delta": words::json(delta),
             "epsilon": words::interval_json(&answer),
             "method": answer.method,
+            "failure": words::json(answer.failure),
         });
         let fields = object.as_object_mut().expect("made as an object");
         let key = if plan.dial == Dial::EpsilonEach { "epsilon_each" } else { "noise_multiplier" };

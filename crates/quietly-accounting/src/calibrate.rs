@@ -1,0 +1,126 @@
+//! How much noise a budget needs.
+use crate::{
+    branch::{Branch, branches},
+    compose::Target,
+    error::Error,
+    event::{Event, Neighbours},
+    gaussian,
+    privacy::{Answer, epsilon},
+};
+
+/// The largest μ for which μ-GDP, a Gaussian release of noise 1/μ, is (`epsilon`, `delta`)-private: exact, from below.
+///
+/// ```
+/// // Noise 3.7306 for one Gaussian release at epsilon 1 and delta 1e-5.
+/// let mu = quietly_accounting::gaussian_mu(1.0, 1e-5)?;
+/// assert!((1.0 / mu - 3.730_631_635).abs() < 1e-8);
+/// # Ok::<(), quietly_accounting::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Error::Parameter`] outside the range of ε and δ.
+pub fn gaussian_mu(epsilon: f64, delta: f64) -> Result<f64, Error> {
+    Ok(gaussian::mu(Error::epsilon(epsilon)?, Error::delta(delta)?))
+}
+
+/// The least noise that meets a budget.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Calibration {
+    /// Noise over what one record can add.
+    pub noise_multiplier: f64,
+    /// The ε that this noise costs at the δ asked for: `epsilon.upper` never exceeds what was asked.
+    pub epsilon: Answer,
+}
+
+/// The least noise for which `event(noise)` costs at most `target_epsilon` at `delta`, to one part in a thousand.
+///
+/// The cost of the noise returned has been computed and is at most the target; this is checked, not extrapolated.
+///
+/// ```
+/// use quietly_accounting::{Event, Neighbours, calibrate};
+///
+/// let run = |noise| Event::poisson(0.01, noise)?.repeat(1000);
+/// let found = calibrate(run, Neighbours::AddRemove, 1.0, 1e-5)?;
+/// assert!(found.epsilon.upper <= 1.0 && found.epsilon.upper > 0.99);
+/// # Ok::<(), quietly_accounting::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Error::Unreachable`] if no noise in [0.1, 100000] will do, and whatever `event` returns.
+pub fn calibrate(
+    event: impl Fn(f64) -> Result<Event, Error>,
+    neighbours: Neighbours,
+    target_epsilon: f64,
+    delta: f64,
+) -> Result<Calibration, Error> {
+    let goal = Error::epsilon(target_epsilon)?;
+    let target = Target::Delta(Error::delta(delta)?);
+    let cost = |noise: f64, coarser: f64| -> Result<f64, Error> {
+        let upper = |b: &Branch| b.upper(neighbours, target, coarser);
+        Ok(branches(&event(noise)?, neighbours)?.iter().map(upper).fold(0.0, f64::max))
+    };
+    let unreachable = Error::Unreachable {
+        least: LEAST,
+        most: MOST,
+        epsilon: goal,
+        delta,
+        instead: "take fewer steps, sample less, or allow a larger epsilon",
+    };
+    // A coarse search first: each of its answers costs a tenth of a fine one.
+    let about =
+        least_noise(|noise| cost(noise, 3.0), goal, 1.0, 1.003)?.ok_or(unreachable.clone())?;
+    let noise_multiplier =
+        least_noise(|noise| cost(noise, 1.0), goal, about, 1.0004)?.ok_or(unreachable)?;
+    let epsilon = epsilon(&event(noise_multiplier)?, neighbours, delta)?;
+    Ok(Calibration { noise_multiplier, epsilon })
+}
+
+/// The range of noise multipliers.
+const LEAST: f64 = 0.1;
+const MOST: f64 = 1e5;
+
+/// The least noise whose `cost` is at most `goal`, to a factor of `precision`, searched from `start`.
+///
+/// Only noise whose cost was computed is returned. ε falls about as a power of the noise, so that the next guess
+/// interpolates between logarithms.
+fn least_noise(
+    cost: impl Fn(f64) -> Result<f64, Error>,
+    goal: f64,
+    start: f64,
+    precision: f64,
+) -> Result<Option<f64>, Error> {
+    let mut noise = start;
+    let mut short: Option<(f64, f64)> = None;
+    let mut enough: Option<(f64, f64)> = None;
+    for round in 0..60 {
+        let found = cost(noise)?;
+        if found <= goal {
+            enough = Some((noise, found.max(1e-9)))
+        } else {
+            short = Some((noise, found.min(1e6)))
+        }
+        noise = match (short, enough) {
+            (None, Some((n, _))) if n <= LEAST => break,
+            (Some((n, _)), None) if n >= MOST => return Ok(None),
+            (_, Some((_, found))) if found * precision > goal => break,
+            (Some((s, _)), Some((n, _))) if n < s * precision => break,
+            (Some((s, e)), Some((n, found))) => {
+                let slope = (e / found).ln() / (n / s).ln();
+                // Aim a little to the safe side; keep off the ends, and halve now and then in case the power law fails.
+                let aim = goal * (1.0 - 0.3 * (precision - 1.0));
+                let share = ((e / aim).ln() / slope / (n / s).ln()).clamp(0.02, 0.98);
+                s * (n / s).powf(if round % 6 == 5 || !share.is_finite() { 0.5 } else { share })
+            }
+            // ε falls at least about as fast as 1/noise: a guess on the safe side if it falls faster.
+            (Some((s, e)), None) => {
+                (s * (e / goal).clamp(1.0 + 0.3 * (precision - 1.0), 8.0)).min(MOST)
+            }
+            (None, Some((n, found))) => (n * (found / goal).sqrt().clamp(0.125, 0.9999)).max(LEAST),
+            (None, None) => unreachable!("one of them was just set"),
+        };
+    }
+    Ok(enough.map(|(noise, _)| noise))
+}
