@@ -5,11 +5,12 @@
 //! δ, at any δ (the textbook transform has absolute noise of 1e-16 per step, fatal at δ = 1e-12).
 //!
 //! With K = Σ tᵢ ln Mᵢ(θ), c the tilted law of the sum S, and E_c its expectation,
-//! δ(ε) = P(S = ∞) + e^(K - θε)·E_c[e^(-θ(S-ε))(1 - e^(-(S-ε)))₊]. Four errors, added for a bound from above and taken away from below:
+//! δ(ε) = P(S = ∞) + e^(K - θε)·E_c[e^(-θ(S-ε))(1 - e^(-(S-ε)))₊]. Five errors, added for a bound from above and taken away from below:
 //!
 //! * *window*: the transform is cyclic over [low, high). What lies above adds at most P(S ≥ high) ≤ e^(K(θ+t) - (θ+t)high)
 //!   to δ. What wraps is counted too much, never too little: mass from below `low` (tilted, at most `TAIL` by
 //!   Chernoff's bound at θ-t) and mass from above high + ε - low, each with a weight of at most e^(K - θε).
+//! * *tilt*: the weights are exponentials, each good to 256 units, so that each coefficient is off by at most that.
 //! * *forward transform*: ‖computed - exact‖₂ ≤ γ‖exact‖₂ with γ = 8·log₂(n)·U (Higham, *Accuracy and Stability of
 //!   Numerical Algorithms*, Theorem 24.2, whose constant is below 7 for twiddles good to one unit), so each
 //!   coefficient is off by at most e = γ√n‖p‖₂.
@@ -259,7 +260,8 @@ fn transform(
             square += weight * weight;
         }
         forward.process(&mut buffer, &mut spectrum).expect("lengths match the plan");
-        let e = gamma * (length as f64 * square).sqrt() + 1e-15;
+        // The tilted weights are exponentials of sums of a few hundred at most: good to 256 units.
+        let e = gamma * (length as f64 * square).sqrt() + 256.0 * U;
         let t = *times as f64;
         for k in 0..half {
             let z = spectrum[k];

@@ -192,7 +192,7 @@ fn combine(a: &Law, b: &Law, operation: Operation, points: usize, tail: f64, sid
     let times = a.times + b.times;
     // A mean of cut laws has lost the mean of their cuts; a product, at most their sum.
     let cut = match operation {
-        Operation::Sum => a.cut.max(b.cut),
+        Operation::Sum => a.cut.max(b.cut) + above / times,
         Operation::Product => a.cut + b.cut + above,
     };
     match side {
