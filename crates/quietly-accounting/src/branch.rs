@@ -40,7 +40,7 @@ impl Branch {
         let mut best = Answer {
             lower: 0.0,
             upper: f64::INFINITY,
-            method: "no theorem",
+            method: "no finite bound",
             failure: 0.0,
             neighbours,
         };

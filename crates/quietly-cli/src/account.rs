@@ -109,21 +109,18 @@ fn tell(plan: &Plan, asked: Asked, answer: &Answer, screen: &mut Screen) -> Resu
     let (name, at) = asked.names();
     let found = screen.bold(&format!("{name} {}", words::between(answer)));
     screen.say(&format!("{found} {at} ({})", answer.neighbours.name()))?;
-    let promise = match answer.upper.is_finite() {
-        true => {
+    let promise = match (answer.upper.is_finite(), answer.failure > 0.0) {
+        (false, _) => "nothing finite can be promised for this run.",
+        (true, false) => {
             "the upper end is proven and may be promised; the lower end is what some tables really leak."
         }
-        false => "nothing finite can be promised for this run.",
+        (true, true) => {
+            "the upper end is a confidence limit and may be promised with it; the lower end is what some tables \
+             really leak."
+        }
     };
     let (epsilon, delta) = asked.promise(answer);
-    let theorem = match answer.failure > 0.0 {
-        true => format!(
-            "theorem: {}. Sampled with a seed fixed in the source; the chance of {:.0e} that the draws mislead \
-             is counted inside delta.",
-            answer.method, answer.failure
-        ),
-        false => format!("theorem: {}", answer.method),
-    };
+    let theorem = words::theorem(answer);
     for text in [promise, &theorem].into_iter().chain(plan.note) {
         screen.say(&words::wrap(text, "  ", WIDTH))?;
     }

@@ -59,8 +59,12 @@ pub(crate) fn run(plan: &Plan, budget: &Budget, screen: &mut Screen) -> Result<(
         screen.bold(&format!("{what} {setting}"))
     ))?;
     let spent = format!("epsilon is {} ({})", words::between(&answer), neighbours.name());
-    for text in [spent, format!("theorem: {}", answer.method)] {
-        screen.say(&format!("  {text}"))?;
+    for text in [spent, words::theorem(&answer)] {
+        screen.say(&words::wrap(&text, "  ", WIDTH))?;
+    }
+    if answer.failure > 0.0 {
+        let why = "the search used deterministic bounds only, so that less noise may do: try it with `account`.";
+        screen.say(&words::wrap(why, "  ", WIDTH))?;
     }
     if let Some(note) = plan.note {
         screen.say(&words::wrap(note, "  ", WIDTH))?;

@@ -1,6 +1,4 @@
 //! The privacy curve, drawn small.
-use quietly_accounting::Answer;
-
 use crate::words;
 
 const COLUMNS: usize = 56;
@@ -9,9 +7,8 @@ const ROWS: usize = 8;
 /// ε against δ on a logarithmic axis, as lines of text. `asked` is marked if it lies on the picture.
 ///
 /// Dots stand for certified upper ends; the points between them are only there for the eye.
-pub(crate) fn draw(curve: &[(f64, Answer)], asked: (f64, f64)) -> String {
-    let points: Vec<(f64, f64)> =
-        curve.iter().map(|(d, a)| (*d, a.upper)).filter(|p| p.1.is_finite()).collect();
+pub(crate) fn draw(curve: &[(f64, f64)], asked: (f64, f64)) -> String {
+    let points: Vec<(f64, f64)> = curve.iter().copied().filter(|p| p.1.is_finite()).collect();
     let top = points.iter().map(|p| p.1).fold(0.0, f64::max);
     if points.len() < 2 || top <= 0.0 {
         let nothing = top == 0.0 && points.len() == curve.len();
@@ -73,8 +70,7 @@ mod tests {
     fn a_curve_falls_and_marks_the_question() {
         let event = Event::gaussian(1.0).unwrap();
         let curve = curve(&event, Neighbours::AddRemove).unwrap();
-        let picture =
-            draw(&curve, curve.iter().find(|p| p.0 == 1e-6).map(|(d, a)| (*d, a.upper)).unwrap());
+        let picture = draw(&curve, *curve.iter().find(|p| p.0 == 1e-6).unwrap());
         assert!(picture.lines().all(|l| l.chars().count() <= 80), "{picture}");
         assert_eq!(picture.matches('◆').count(), 1, "{picture}");
         assert!(picture.matches('•').count() >= 11, "{picture}");
@@ -88,9 +84,9 @@ mod tests {
     fn a_curve_without_finite_points_says_so() {
         let event = Event::gaussian(1.0).unwrap();
         let mut curve = curve(&event, Neighbours::AddRemove).unwrap();
-        curve.iter_mut().for_each(|(_, a)| a.upper = f64::INFINITY);
+        curve.iter_mut().for_each(|p| p.1 = f64::INFINITY);
         assert!(draw(&curve, (1e-5, f64::INFINITY)).contains("infinite"));
-        curve.iter_mut().for_each(|(_, a)| a.upper = 0.0);
+        curve.iter_mut().for_each(|p| p.1 = 0.0);
         assert!(draw(&curve, (1e-5, 0.0)).contains("epsilon is 0"));
     }
 }

@@ -73,45 +73,40 @@ pub(crate) fn suggestion(epsilon: f64) -> f64 {
     (half * scale).round() / scale
 }
 
-/// What (ε, δ) means for one person, for somebody who knows neither.
+/// The theorem behind the upper end, and the chance that sampling misled it.
+pub(crate) fn theorem(answer: &Answer) -> String {
+    if answer.failure == 0.0 {
+        return format!("theorem: {}", answer.method);
+    }
+    format!(
+        "theorem: {}. Sampled with a seed fixed in the source; the chance of {:.0e} that the draws mislead is \
+         counted inside delta.",
+        answer.method, answer.failure
+    )
+}
+
+/// What the price means for one person: how often the best guess can be right.
+///
+/// (ε, δ) bounds the accuracy of any guess from even odds by (e^ε + δ)/(1 + e^ε), and that is all it bounds: the chance that a
+/// result moves the odds further than e^ε can be many times δ.
 pub(crate) fn odds(epsilon: f64, delta: f64) -> String {
-    let posterior = 100.0 / (1.0 + (-epsilon).exp());
-    // Half an even guess is no news: show the digits in which the odds differ from what they were.
-    let places = match epsilon {
-        e if e < 0.005 => 2,
-        e if e < 0.1 || posterior > 98.95 => 1,
-        _ => 0,
-    };
-    if posterior > 99.94 || !posterior.is_finite() {
+    let right =
+        (100.0 + 100.0 * delta.clamp(0.0, 1.0) * (-epsilon).exp()) / (1.0 + (-epsilon).exp());
+    if right > 99.94 || !right.is_finite() {
         return "if someone's guess about you was 50 : 50, after seeing the result it may be close to certain: at this \
                 epsilon the bound gives no meaningful protection. More noise or fewer steps bring it down."
             .into();
     }
-    let before = "if someone's guess about you was 50 : 50, after seeing the result it is at most";
-    format!("{before} {posterior:.places$} : {:.places$}, {}.", 100.0 - posterior, but_for(delta))
-}
-
-/// "but for one chance in 100 000".
-fn but_for(delta: f64) -> String {
-    let chances = 1.0 / delta;
-    if !(0.0..=1.0).contains(&delta) || delta > 0.1 {
-        return format!("but with probability {} nothing is promised", high(delta.min(1.0)));
-    }
-    if chances > 1e15 {
-        return "without exception worth the name".into();
-    }
-    // Three digits, and rather too few chances than too many; the hair keeps 1/1e-5 at 100 000.
-    let unit = 10_u64.pow((chances.log10().floor() as u32).saturating_sub(2));
-    let chances = (chances / unit as f64 * (1.0 + 1e-9)) as u64 * unit;
-    let digits = chances.to_string();
-    let mut grouped = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            grouped.push(' ');
-        }
-        grouped.push(digit);
-    }
-    format!("but for one chance in {grouped}")
+    // Show the digits in which the odds differ from what they were, rounded up.
+    let places = if epsilon < 0.005 { 2 } else { 1 };
+    let unit = 10.0_f64.powi(places as i32);
+    let right = (right * unit * (1.0 - 1e-12)).ceil() / unit;
+    let before =
+        "if someone's guess about you was 50 : 50, with the result in hand it is right at most";
+    format!(
+        "{before} {right:.places$} times in 100 ({right:.places$} : {:.places$}).",
+        100.0 - right
+    )
 }
 
 /// `text` in lines of at most `width`, each after `indent`.
@@ -137,21 +132,17 @@ mod tests {
 
     #[test]
     fn odds_read_as_promised() {
+        // 73.106 of 100, rounded up.
         let said = odds(1.0, 1e-5);
         assert_eq!(
             said,
-            "if someone's guess about you was 50 : 50, after seeing the result it is at most 73 : 27, \
-             but for one chance in 100 000."
+            "if someone's guess about you was 50 : 50, with the result in hand it is right at most 73.2 times in \
+             100 (73.2 : 26.8)."
         );
-        assert!(odds(0.0015, 1e-12).contains("50.04 : 49.96"));
-        assert!(odds(0.0015, 1e-12).contains("1 000 000 000 000"));
-        assert!(
-            odds(1.0, 1.2345e-7).contains("one chance in 8 100 000"),
-            "{}",
-            odds(1.0, 1.2345e-7)
-        );
-        assert!(odds(5.0, 1e-5).contains("99.3 : 0.7"));
-        assert!(odds(1.0, 0.5).contains("probability 0.5"));
+        assert!(odds(0.0015, 1e-12).contains("(50.04 : 49.96)"));
+        assert!(odds(5.0, 1e-5).contains("(99.4 : 0.6)"));
+        // A large δ counts: (e + 1/2)/(1 + e) = 0.8655.
+        assert!(odds(1.0, 0.5).contains("(86.6 : 13.4)"), "{}", odds(1.0, 0.5));
         for huge in [8.0, 800.0, 1e5, f64::INFINITY] {
             assert!(odds(huge, 1e-5).contains("no meaningful protection"), "{huge}");
         }

@@ -52,13 +52,16 @@ pub(crate) fn first_words(
     Ok(())
 }
 
+/// More threads than any machine has cores to feed; a larger wish is cut to it, with the same bits.
+const MOST_THREADS: usize = 256;
+
 /// Runs `work(first coordinate, part)` over parts of `out`, one per thread.
 pub(crate) fn spread(
     out: &mut [i64],
     threads: NonZeroUsize,
     work: impl Fn(u64, &mut [i64]) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
-    let part = out.len().div_ceil(threads.get()).next_multiple_of(BLOCK).max(RUN);
+    let part = out.len().div_ceil(threads.get().min(MOST_THREADS)).next_multiple_of(BLOCK).max(RUN);
     if out.len() <= part {
         return work(0, out);
     }
@@ -79,10 +82,18 @@ pub(crate) fn or_zero(
     out: &mut [i64],
     work: impl FnOnce(&mut [i64]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let result = work(out);
-    if result.is_err() {
-        out.fill(0);
+    // Zeroes on the way out, by error or by panic, unless the work was done.
+    struct Guard<'a>(&'a mut [i64], bool);
+    impl Drop for Guard<'_> {
+        fn drop(&mut self) {
+            if !self.1 {
+                self.0.fill(0);
+            }
+        }
     }
+    let mut guard = Guard(out, false);
+    let result = work(guard.0);
+    guard.1 = result.is_ok();
     result
 }
 

@@ -86,7 +86,7 @@ impl Tree {
         for earlier in self.open[left..].iter().rev() {
             node.scale = node.scale.max(earlier.scale);
             for (x, y) in node.sum.iter_mut().zip(earlier.sum.iter()) {
-                // Two numbers of size 2⁶² have a sum that fits.
+                // Two numbers of size 2⁶² may just not fit: saturate, then cut as all sums are cut.
                 *x = x.saturating_add(*y).clamp(-LIMIT, LIMIT);
             }
         }
