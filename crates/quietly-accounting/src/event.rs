@@ -145,6 +145,18 @@ impl Event {
         Event::gaussian(noise)?.repeat(levels.into())
     }
 
+    /// Whether an exponential mechanism takes part.
+    pub(crate) fn has_selection(&self) -> bool {
+        match &self.kind {
+            Kind::Selection { .. } => true,
+            Kind::Repeated { event, .. } => event.has_selection(),
+            Kind::Composed(events) | Kind::Disjoint(events) => {
+                events.iter().any(Event::has_selection)
+            }
+            _ => false,
+        }
+    }
+
     /// The same thing `times` times, each free to look at what came before.
     pub fn repeat(self, times: u64) -> Result<Event, Error> {
         Error::count("steps", times, MOST)?;

@@ -78,7 +78,7 @@ fn answer(event: &Event, branches: &[Branch], neighbours: Neighbours, target: Ta
         }
         worst.lower = worst.lower.max(answer.lower);
     }
-    if worst.relative_width() > WIDE {
+    if worst.relative_width() > WIDE || event.has_selection() {
         worst.improve(event, target);
     }
     worst.lower = worst.lower.min(worst.upper);
