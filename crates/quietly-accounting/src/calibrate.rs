@@ -77,9 +77,9 @@ pub fn calibrate(
     };
     // A coarse search first: each of its answers costs a tenth of a fine one.
     let about =
-        least_noise(|noise| cost(noise, 3.0), goal, 1.0, 1.003)?.ok_or(unreachable.clone())?;
+        least_noise(|noise| cost(noise, 3.0), goal, 1.0, 1.005)?.ok_or(unreachable.clone())?;
     let noise_multiplier =
-        least_noise(|noise| cost(noise, 1.0), goal, about, 1.0004)?.ok_or(unreachable)?;
+        least_noise(|noise| cost(noise, 1.0), goal, about, 1.001)?.ok_or(unreachable)?;
     let epsilon = epsilon(&event(noise_multiplier)?, neighbours, delta)?;
     Ok(Calibration { noise_multiplier, epsilon })
 }
