@@ -75,11 +75,13 @@ pub fn calibrate(
         delta,
         instead: "take fewer steps, sample less, or allow a larger epsilon",
     };
-    // A coarse search first: each of its answers costs a tenth of a fine one.
-    let about =
-        least_noise(|noise| cost(noise, 3.0), goal, 1.0, 1.005)?.ok_or(unreachable.clone())?;
-    let noise_multiplier =
-        least_noise(|noise| cost(noise, 1.0), goal, about, 1.001)?.ok_or(unreachable)?;
+    // A coarse search first: each of its answers costs a tenth of a fine one. It also tells how steeply ε falls.
+    let coarse = |noise: f64| cost(noise, 3.0);
+    let about = least_noise(coarse, goal, 1.0, 1.0, 1.005)?.ok_or(unreachable.clone())?;
+    let steepness = (coarse(about)? / coarse((1.02 * about).min(MOST))?).ln() / 1.02_f64.ln();
+    let steepness = if steepness.is_finite() { steepness.clamp(1.0, 50.0) } else { 1.0 };
+    let fine = least_noise(|noise| cost(noise, 1.0), goal, about, steepness, 1.001)?;
+    let noise_multiplier = fine.ok_or(unreachable)?;
     let epsilon = epsilon(&event(noise_multiplier)?, neighbours, delta)?;
     Ok(Calibration { noise_multiplier, epsilon })
 }
@@ -96,11 +98,14 @@ fn least_noise(
     cost: impl Fn(f64) -> Result<f64, Error>,
     goal: f64,
     start: f64,
+    steepness: f64,
     precision: f64,
 ) -> Result<Option<f64>, Error> {
     let mut noise = start;
     let mut short: Option<(f64, f64)> = None;
     let mut enough: Option<(f64, f64)> = None;
+    // Aim a little to the safe side.
+    let aim = goal * (1.0 - 0.3 * (precision - 1.0));
     for round in 0..60 {
         let found = cost(noise)?;
         if found <= goal {
@@ -115,16 +120,16 @@ fn least_noise(
             (Some((s, _)), Some((n, _))) if n < s * precision => break,
             (Some((s, e)), Some((n, found))) => {
                 let slope = (e / found).ln() / (n / s).ln();
-                // Aim a little to the safe side; keep off the ends, and halve now and then in case the power law fails.
-                let aim = goal * (1.0 - 0.3 * (precision - 1.0));
+                // Keep off the ends, and halve now and then in case the power law fails.
                 let share = ((e / aim).ln() / slope / (n / s).ln()).clamp(0.02, 0.98);
                 s * (n / s).powf(if round % 6 == 5 || !share.is_finite() { 0.5 } else { share })
             }
-            // ε falls at least about as fast as 1/noise: a guess on the safe side if it falls faster.
             (Some((s, e)), None) => {
-                (s * (e / goal).clamp(1.0 + 0.3 * (precision - 1.0), 8.0)).min(MOST)
+                (s * (e / aim).powf(1.0 / steepness).clamp(1.0002, 8.0)).min(MOST)
             }
-            (None, Some((n, found))) => (n * (found / goal).sqrt().clamp(0.125, 0.9999)).max(LEAST),
+            (None, Some((n, found))) => {
+                (n * (found / aim).powf(0.9 / steepness).clamp(0.125, 0.9999)).max(LEAST)
+            }
             (None, None) => unreachable!("one of them was just set"),
         };
     }

@@ -13,7 +13,8 @@ use crate::{
 
 /// Know what a differentially private computation costs.
 #[derive(Parser, Debug)]
-#[command(name = "quietly", version, disable_help_subcommand = true)]
+// Examples are for pasting: never wrapped, whatever features of clap others in the workspace switch on.
+#[command(name = "quietly", version, disable_help_subcommand = true, term_width = 0)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) verb: Verb,
