@@ -178,4 +178,19 @@ mod tests {
         assert_eq!(on_grid(&grid, true, Some(8)), -4 - WIDTH as i64);
         assert_eq!(on_grid(&grid, false, Some(8)), 4);
     }
+
+    /// Whoever catches a panic finds zeros, not sums that have had no noise.
+    #[test]
+    fn neither_an_error_nor_a_panic_leaves_a_sum_behind() {
+        let mut sums = [7_i64; 4];
+        let failed = or_zero(&mut sums, |_| Err(Error::Exhausted { step: 0, coordinate: 0 }));
+        assert!(failed.is_err() && sums == [0; 4]);
+        let mut sums = [7_i64; 4];
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            or_zero(&mut sums, |_| panic!("on purpose"))
+        }));
+        assert!(caught.is_err() && sums == [0; 4]);
+        let mut sums = [7_i64; 4];
+        assert!(or_zero(&mut sums, |_| Ok(())).is_ok() && sums == [7; 4]);
+    }
 }
