@@ -1,0 +1,53 @@
+use std::fmt;
+
+/// A value that depends on somebody's data.
+///
+/// It can be worked on ([`map`](Self::map), [`as_ref`](Self::as_ref)) and stays private. It cannot
+/// be printed, compared, serialised or cloned. The one way out, [`declassify`](Self::declassify),
+/// belongs to the release door of the `quietly` crate, which adds the noise.
+#[must_use = "a private value is of no use until a mechanism releases something about it"]
+pub struct Private<T>(T);
+
+impl<T> Private<T> {
+    /// Marks a value as private.
+    pub fn new(value: T) -> Self {
+        Private(value)
+    }
+
+    /// Works on the value; the result is private too.
+    pub fn map<U>(self, work: impl FnOnce(T) -> U) -> Private<U> {
+        Private(work(self.0))
+    }
+
+    /// A private look at a private value.
+    pub fn as_ref(&self) -> Private<&T> {
+        Private(&self.0)
+    }
+
+    /// Two private values as one.
+    pub fn zip<U>(self, other: Private<U>) -> Private<(T, U)> {
+        Private((self.0, other.0))
+    }
+
+    /// Hands the bare value out. Only a mechanism that adds noise may call this.
+    #[doc(hidden)]
+    pub fn declassify(self) -> T {
+        self.0
+    }
+}
+
+impl<T> fmt::Debug for Private<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Private(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_says_nothing() {
+        assert_eq!(format!("{:?}", Private::new(vec![4711])), "Private(..)");
+    }
+}

@@ -1,0 +1,57 @@
+/// Rows in memory, encoded: every feature is finite and within [-1, 1], every target is finite.
+///
+/// Features lie row after row, `width` to a row. There is no constant column; models add their
+/// own. Null records are not in the table.
+pub struct Table {
+    width: usize,
+    features: Vec<f64>,
+    target: Vec<f64>,
+}
+
+impl Table {
+    /// A table from rows that already lie in [-1, 1]. Whatever does not is brought there: numbers
+    /// beyond are clamped, NaN becomes 0; a row whose target is not finite is left out.
+    ///
+    /// # Panics
+    ///
+    /// If `features` does not hold `width` numbers for every target, which is a bug in the caller.
+    pub fn new(width: usize, mut features: Vec<f64>, mut target: Vec<f64>) -> Self {
+        assert_eq!(features.len(), width * target.len(), "width numbers for every row");
+        for x in &mut features {
+            *x = if x.is_nan() { 0.0 } else { x.clamp(-1.0, 1.0) };
+        }
+        if target.iter().any(|y| !y.is_finite()) {
+            let mut kept = 0;
+            for row in 0..target.len() {
+                if target[row].is_finite() {
+                    target[kept] = target[row];
+                    features.copy_within(row * width..(row + 1) * width, kept * width);
+                    kept += 1;
+                }
+            }
+            target.truncate(kept);
+            features.truncate(kept * width);
+        }
+        Table { width, features, target }
+    }
+
+    /// How many features a row has.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// How many rows there are. This number is private unless the relation is replace-one.
+    pub fn rows(&self) -> usize {
+        self.target.len()
+    }
+
+    /// All features, row after row.
+    pub fn features(&self) -> &[f64] {
+        &self.features
+    }
+
+    /// The target of every row.
+    pub fn target(&self) -> &[f64] {
+        &self.target
+    }
+}
