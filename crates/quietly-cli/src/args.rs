@@ -1,17 +1,23 @@
 //! The command line, declared.
-use std::ffi::OsString;
+use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use quietly_accounting::Neighbours;
 
 use crate::{
+    bounds::Bounds,
+    certificate::Show,
     correlated::Correlated,
+    evaluate::Evaluate,
     failure::Failure,
+    fit::{Fit, PlanOnly},
+    init::Init,
     number::{Count, Number, Numbers},
+    predict::Predict,
     scheme::{self, Plan, Scheme},
 };
 
-/// Know what a differentially private computation costs.
+/// Learn from sensitive tables, quietly.
 #[derive(Parser, Debug)]
 // Examples are for pasting: never wrapped, whatever features of clap others in the workspace switch on.
 #[command(name = "quietly", version, disable_help_subcommand = true, term_width = 0)]
@@ -22,6 +28,29 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Verb {
+    /// Write a made-up clinic to try everything on
+    Example {
+        /// Where its three files go
+        #[arg(default_value = ".")]
+        folder: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a schema to fill in, from a table's header
+    Init(Init),
+    /// Ranges for a schema: private at a price, or from a public file
+    Bounds(Bounds),
+    /// What a fit will do and cost, before any row is read
+    Plan(PlanOnly),
+    /// Fit a private model and save it with its certificate
+    Fit(Fit),
+    /// A prediction for every row
+    Predict(Predict),
+    /// How good a model is on a table
+    Evaluate(Evaluate),
+    /// What a model promises, and why
+    Certificate(Show),
     /// What a run costs: epsilon at a delta, or delta at an epsilon
     Account {
         #[command(subcommand)]
@@ -202,17 +231,23 @@ pub(crate) struct Common {
 
 impl Common {
     pub(crate) fn neighbours(&self) -> Neighbours {
-        match self.neighbours {
-            Relation::AddRemove => Neighbours::AddRemove,
-            Relation::ReplaceOne => Neighbours::ReplaceOne,
-        }
+        self.neighbours.into()
     }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Relation {
+pub(crate) enum Relation {
     AddRemove,
     ReplaceOne,
+}
+
+impl From<Relation> for Neighbours {
+    fn from(relation: Relation) -> Neighbours {
+        match relation {
+            Relation::AddRemove => Neighbours::AddRemove,
+            Relation::ReplaceOne => Neighbours::ReplaceOne,
+        }
+    }
 }
 
 /// The arguments, with `--noise -1` written as `--noise=-1`: a senseless number is for the library to refuse by name, and

@@ -1,5 +1,8 @@
 //! Everything that can go wrong on the command line, in the words that were typed.
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    path::Path,
+};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use quietly_accounting::Error;
@@ -10,6 +13,18 @@ use serde_json::json;
 pub(crate) enum Failure {
     /// The library's refusal; parameters bear the names of their flags.
     Refused(Error),
+    /// A refusal about tables and models.
+    Library(quietly::Error),
+    /// A file could not be read or written.
+    File { path: String, why: String },
+    /// A file that is there would be replaced.
+    Exists(String),
+    /// `bounds` was not told what it may cost.
+    Price { file: String },
+    /// `plan` cannot know what a schema's `*` stands for.
+    Header,
+    /// `bounds` was given no column.
+    NoColumns { file: String },
     /// Which steps a record takes part in is not said, or said twice.
     Participation(String),
     /// Not a number.
@@ -36,6 +51,21 @@ impl From<Error> for Failure {
     }
 }
 
+impl From<quietly::Error> for Failure {
+    fn from(error: quietly::Error) -> Failure {
+        match error {
+            quietly::Error::Accounting(error) => Failure::Refused(error),
+            other => Failure::Library(other),
+        }
+    }
+}
+
+impl From<quietly_noise::Error> for Failure {
+    fn from(error: quietly_noise::Error) -> Failure {
+        Failure::Library(error.into())
+    }
+}
+
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         Failure::Output(error)
@@ -43,10 +73,16 @@ impl From<io::Error> for Failure {
 }
 
 impl Failure {
+    /// What the operating system says about a file.
+    pub(crate) fn file(path: &Path, error: &io::Error) -> Failure {
+        Failure::File { path: path.display().to_string(), why: error.to_string() }
+    }
+
     /// The stable code that `quietly explain` takes.
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Failure::Refused(error) => error.code(),
+            Failure::Library(error) => error.code(),
             Failure::Participation(_) => "C01",
             Failure::Unreadable { .. } => "C02",
             Failure::Question(_) => "C03",
@@ -55,12 +91,20 @@ impl Failure {
             Failure::NoSuchCode(_) => "C06",
             Failure::Output(_) => "C07",
             Failure::Broken(_) => "C08",
+            Failure::File { .. } => "C09",
+            Failure::Exists(_) => "C10",
+            Failure::Price { .. } | Failure::NoColumns { .. } => "C11",
+            Failure::Header => "C12",
         }
     }
 
     /// 1 if the question was understood and refused, 2 if it was not understood or something broke.
     pub(crate) fn exit_code(&self) -> u8 {
-        if matches!(self, Failure::Refused(_)) { 1 } else { 2 }
+        match self {
+            Failure::Refused(_) | Failure::Exists(_) => 1,
+            Failure::Library(error) if error.is_refusal() => 1,
+            _ => 2,
+        }
     }
 
     /// What was asked and what is wrong.
@@ -71,6 +115,16 @@ impl Failure {
                 format!("--{error}")
             }
             Failure::Refused(error) => error.to_string(),
+            Failure::Library(error) => error.to_string(),
+            Failure::File { path, why } => format!("{path}: {why}"),
+            Failure::Exists(path) => format!("{path} is there already"),
+            Failure::Price { .. } => {
+                "a range from a sensitive table needs --epsilon: it costs something".into()
+            }
+            Failure::NoColumns { file } => format!("no column of {file} was named"),
+            Failure::Header => {
+                "the schema's \"*\" stands for columns that only the table's header names".into()
+            }
             Failure::Participation(what) => {
                 format!(
                     "correlated noise needs one participation, in which steps a record takes part: {what}"
@@ -102,6 +156,14 @@ impl Failure {
                 "raise --epsilon or --delta, or lower --steps or --rate".into()
             }
             Failure::Refused(_) => "see `quietly account --help`".into(),
+            Failure::Library(error) => error.hint(),
+            Failure::File { .. } => "is the path right, and may you write there?".into(),
+            Failure::Exists(_) => "give another name with --output, or --force to replace it".into(),
+            Failure::Price { file } => format!(
+                "quietly bounds {file} COLUMN --epsilon 0.1, or quietly bounds --public OTHER COLUMN, which costs nothing"
+            ),
+            Failure::Header => "give the table with --header FILE: its first line is read, and no row".into(),
+            Failure::NoColumns { file } => format!("quietly bounds {file} COLUMN --epsilon 0.1"),
             Failure::Participation(_) => {
                 "give one of --full, --rate, --bins, --period (perhaps with --rate), --separation with --participations, \
                  --records with --batch"

@@ -1,10 +1,11 @@
-//! The `quietly` command: what a differentially private computation costs, and how much noise a budget needs.
+//! The `quietly` command: private models with their certificates, and what any private computation costs.
 //!
-//! This crate reads flags, asks `quietly-accounting` and prints. There is no privacy arithmetic in it.
+//! This crate reads flags, asks `quietly` and `quietly-accounting`, and prints. There is no privacy arithmetic in it.
 //!
-//! * `args` declares the command line, `help` its pages; `scheme` and `correlated` turn flags into events.
-//! * `account`, `calibrate`, `compare` and `explain` are the verbs.
-//! * `failure` holds every error with its code; `words`, `plot` and `screen` do the talking.
+//! * `args` declares the command line, `help` its pages; `tables`, `scheme` and `correlated` turn flags into questions.
+//! * `init`, `bounds`, `fit` (with `plan`), `predict`, `evaluate`, `certificate` and `example` are the verbs on tables.
+//! * `account`, `calibrate`, `compare` and `explain` are the verbs on mechanisms.
+//! * `failure` holds every error with its code; `words`, `plot`, `screen`, `output` and `stop` deal with the world.
 #![forbid(unsafe_code)]
 
 use std::{panic, process::ExitCode, sync::Mutex};
@@ -19,16 +20,26 @@ use crate::{
 
 mod account;
 mod args;
+mod bounds;
 mod calibrate;
+mod certificate;
 mod compare;
 mod correlated;
+mod evaluate;
+mod example;
 mod explain;
 mod failure;
+mod fit;
 mod help;
+mod init;
 mod number;
+mod output;
 mod plot;
+mod predict;
 mod scheme;
 mod screen;
+mod stop;
+mod tables;
 mod words;
 
 /// Where a bug was, for the report.
@@ -36,10 +47,11 @@ static PLACE: Mutex<String> = Mutex::new(String::new());
 
 fn main() -> ExitCode {
     let json = std::env::args_os().any(|a| a == "--json");
-    // A bug is reported like every other failure, and never as an answer.
+    // A bug is reported like every other failure, and never as an answer: where it was, but not what it says, which may
+    // depend on data.
     panic::set_hook(Box::new(|info| {
-        if let Ok(mut place) = PLACE.lock() {
-            *place = info.to_string().replace('\n', " ");
+        if let (Ok(mut place), Some(at)) = (PLACE.lock(), info.location()) {
+            *place = format!("{}, line {}", at.file(), at.line());
         }
     }));
     let result = panic::catch_unwind(run).unwrap_or_else(|_| {
@@ -65,6 +77,14 @@ fn run() -> Result<(), Failure> {
         Err(error) => return Err(Failure::from_clap(&error)),
     };
     match &cli.verb {
+        Verb::Example { folder, json } => example::run(folder, *json, &mut screen),
+        Verb::Init(init) => init::run(init, &mut screen),
+        Verb::Bounds(bounds) => bounds::run(bounds, &mut screen),
+        Verb::Plan(only) => fit::plan(only, &mut screen),
+        Verb::Fit(fit) => fit::fit(fit, &mut screen),
+        Verb::Predict(predict) => predict::run(predict, &mut screen),
+        Verb::Evaluate(evaluate) => evaluate::run(evaluate, &mut screen),
+        Verb::Certificate(show) => certificate::run(show, &mut screen),
         Verb::Account { what: Account::Scheme(scheme) } => {
             let (plan, setting, question) = scheme.parts()?;
             account::run(&plan, setting, question, &mut screen)

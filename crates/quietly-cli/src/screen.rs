@@ -1,7 +1,10 @@
 //! What is written where: results on stdout, progress and errors on stderr.
 use std::{
     io::{self, IsTerminal, Write},
-    sync::mpsc::{self, RecvTimeoutError, Sender},
+    sync::{
+        Arc, Mutex,
+        mpsc::{self, RecvTimeoutError, Sender},
+    },
     thread::JoinHandle,
     time::{Duration, Instant},
 };
@@ -52,23 +55,26 @@ impl Screen {
 
 /// A line on stderr about work that takes longer than a second. Gone when dropped.
 pub(crate) struct Progress {
+    doing: Arc<Mutex<String>>,
     done: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Progress {
     /// Says nothing unless a person is there to read it.
     pub(crate) fn new(doing: &str) -> Progress {
+        let doing = Arc::new(Mutex::new(doing.to_string()));
         if !io::stderr().is_terminal() {
-            return Progress { done: None };
+            return Progress { doing, done: None };
         }
-        let doing = doing.to_string();
+        let now = Arc::clone(&doing);
         let (send, stop) = mpsc::channel();
         let start = Instant::now();
         let thread = std::thread::spawn(move || {
             let mut wait = Duration::from_secs(1);
             let mut shown = false;
             while let Err(RecvTimeoutError::Timeout) = stop.recv_timeout(wait) {
-                let _ = write!(io::stderr(), "\r{doing} ... {} s", start.elapsed().as_secs());
+                let doing = now.lock().map(|d| d.clone()).unwrap_or_default();
+                let _ = write!(io::stderr(), "\r\x1b[K{doing} ... {} s", start.elapsed().as_secs());
                 (wait, shown) = (Duration::from_millis(500), true);
             }
             if shown {
@@ -76,7 +82,14 @@ impl Progress {
                 let _ = write!(io::stderr(), "\r\x1b[K");
             }
         });
-        Progress { done: Some((send, thread)) }
+        Progress { doing, done: Some((send, thread)) }
+    }
+
+    /// What is being done now.
+    pub(crate) fn say(&self, doing: &str) {
+        if let Ok(mut now) = self.doing.lock() {
+            *now = doing.into();
+        }
     }
 }
 

@@ -1,5 +1,91 @@
 //! Sensitive tables: files, public schemas, and rows that cannot be printed.
-pub use crate::{private::Private, table::Table};
+//!
+//! ```
+//! use quietly_data::{Encoding, Options, Schema, Source};
+//!
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let path = folder.path().join("people.csv");
+//! # std::fs::write(&path, "age,sex,pay\n50,M,900\n?,F,1e9\n31,X,5\n").unwrap();
+//! // people.csv:  age,sex,pay
+//! //              50,M,900
+//! //              ?,F,1e9
+//! //              31,X,5
+//! let source = Source::open([&path], &Options::default())?;
+//!
+//! // What anybody knows about such a table, written down without looking at its rows.
+//! let schema = Schema::parse(
+//!     r#"
+//!     rows = 3
+//!     [columns]
+//!     age = { range = [0, 100] }
+//!     sex = { values = ["F", "M"] }
+//!     pay = { range = [0, 1000] }
+//!     "#,
+//! )?;
+//! let encoding = Encoding::new(&schema, source.columns(), None, Some("pay"))?;
+//! let table = source.read(&encoding, 2)?;
+//! assert_eq!(format!("{table:?}"), "Private(..)");
+//! # let table = table.declassify();
+//! # assert_eq!(table.features(), [0.0, 1.0, 0.0, 0.0]);
+//! # assert_eq!(table.target(), [900.0, 1000.0]);
+//! # Ok::<(), quietly_data::Error>(())
+//! ```
+//!
+//! # Where to start
+//!
+//! * [`Source`] opens CSV, Parquet, Arrow IPC and libsvm files, reads them whole or in blocks.
+//! * [`Schema`] says what is public: ranges and values of columns, and about how many rows.
+//! * [`Encoding`] turns cells into numbers in [-1, 1]; a model keeps it to [predict].
+//! * [`Private`] holds what came from somebody's data; [`Table`] is such rows.
+//! * [`Error`] is the only error type.
+//!
+//! [predict]: Encoding::predicting
+//!
+//! # What is promised
+//!
+//! Headers, types and schemas are public: they may be wrong, and errors name them. Cells are not:
+//! *no cell and no row causes an error, a panic or a message*. In training,
+//!
+//! * a number beyond its range is clamped; infinities too;
+//! * a missing number (an empty cell, `NA`, `?`, NaN, or any text that is no number) is the middle
+//!   of its range, another number, or makes the row the null record, as the schema says;
+//! * a value that was not declared, or is missing, is `other` where the schema has it, and
+//!   otherwise makes the row the null record;
+//! * a missing target, or a line that cannot be read, makes the row the null record.
+//!
+//! Null records are left out. The rows are the same, in the same order and bit for bit, for any
+//! number of threads and any split of the rows over files. One line of a CSV file is one row only
+//! if whoever wrote it quoted quotes; a stray one can join the lines of one megabyte at most.
+pub use crate::{
+    block::Block,
+    encoding::{Encoding, Feature, Kind, Target},
+    error::Error,
+    format::Format,
+    private::Private,
+    schema::{Missing, Rule, Schema},
+    source::{Options, Source},
+    table::Table,
+    value::Value,
+};
 
+mod block;
+mod columns;
+mod csv;
+mod encoding;
+mod error;
+mod feed;
+mod format;
+mod ipc;
+mod libsvm;
+mod notation;
+mod number;
+mod parquet;
+mod plan;
+mod positioned;
 mod private;
+mod schema;
+mod source;
+mod stream;
 mod table;
+mod text;
+mod value;

@@ -24,6 +24,11 @@ impl<T> Private<T> {
         Private(&self.0)
     }
 
+    /// A private hold on a private value.
+    pub fn as_mut(&mut self) -> Private<&mut T> {
+        Private(&mut self.0)
+    }
+
     /// Two private values as one.
     pub fn zip<U>(self, other: Private<U>) -> Private<(T, U)> {
         Private((self.0, other.0))
@@ -33,6 +38,24 @@ impl<T> Private<T> {
     #[doc(hidden)]
     pub fn declassify(self) -> T {
         self.0
+    }
+}
+
+impl<T, U> Private<(T, U)> {
+    /// Two private values from one.
+    pub fn split(self) -> (Private<T>, Private<U>) {
+        (Private(self.0.0), Private(self.0.1))
+    }
+}
+
+impl<T, E> Private<Result<T, E>> {
+    /// Whether something failed that has nothing to do with the data, such as a disk.
+    ///
+    /// # Errors
+    ///
+    /// The failure.
+    pub fn transpose(self) -> Result<Private<T>, E> {
+        self.0.map(Private)
     }
 }
 

@@ -1,3 +1,5 @@
+use crate::Block;
+
 /// Rows in memory, encoded: every feature is finite and within [-1, 1], every target is finite.
 ///
 /// Features lie row after row, `width` to a row. There is no constant column; models add their
@@ -33,6 +35,17 @@ impl Table {
             features.truncate(kept * width);
         }
         Table { width, features, target }
+    }
+
+    /// A table without rows.
+    pub fn empty(width: usize) -> Self {
+        Table { width, features: Vec::new(), target: Vec::new() }
+    }
+
+    /// Adds the rows of a block, which a source has encoded.
+    pub(crate) fn append(&mut self, block: &Block) {
+        self.features.extend_from_slice(&block.features);
+        self.target.extend_from_slice(&block.target);
     }
 
     /// How many features a row has.

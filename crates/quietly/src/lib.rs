@@ -1,2 +1,77 @@
 //! Differentially private learning on sensitive tables: plan, release, prove.
-pub use quietly_data::{Private, Table};
+//!
+//! ```
+//! use quietly::{Budget, Key, Link, Private, Regression, Table};
+//! use std::ops::ControlFlow;
+//!
+//! // Two thousand rows of y = 3x + 1 (nearly), features within [-1, 1].
+//! let x: Vec<f64> = (0..2000).map(|i| f64::from(i % 200) / 100.0 - 1.0).collect();
+//! let y = x.iter().enumerate().map(|(i, x)| 3.0 * x + 1.0 + 0.1 * (i as f64).sin()).collect();
+//! let table = Private::new(Table::new(1, x, y));
+//!
+//! // The plan sees no data. It can be printed, saved and refused.
+//! let plan = Regression::new(Link::Linear).plan(2000, 1, Budget::new(1.0, 1e-5)?)?;
+//! assert!(plan.epsilon <= 1.0);
+//!
+//! // One run through the release door. Targets are known to lie within [-10, 10].
+//! let quiet = &mut |_| ControlFlow::Continue(());
+//! let (intercept, weights) = plan.run(table, (-10.0, 10.0), Key::from_os()?, 2, quiet)?;
+//! assert!((weights[0] - 3.0).abs() < 1.0 && (intercept - 1.0).abs() < 1.0);
+//! # Ok::<(), quietly::Error>(())
+//! ```
+//!
+//! # Where to start
+//!
+//! * [`Schema`] says what is public about a table, [`Source`] opens its files, [`Encoding`] makes
+//!   rows of numbers of them.
+//! * [`Regression::plan`] makes a [`Plan`]: every question that will be put to the data, and its price.
+//! * [`Plan::fit`] reads the table and gives a [`Model`] with its [`Certificate`].
+//! * [`predict`] and [`evaluate`] use it.
+//! * [`private_range`] finds a column's range at a price, [`public_range`] in a public file.
+//! * [`Error`] is the only error type.
+//!
+//! # What is promised
+//!
+//! Whatever happens to one row, the released model's law changes by no more than the certificate says. Rows are
+//! touched through one door (`release.rs`), which adds the planned noise and nothing less. No row can cause an
+//! error or appear in one. Sums are exact integers: the same seed gives the same bits for any number of threads
+//! and for any split of the rows into files.
+pub use quietly_accounting::Neighbours;
+pub use quietly_data::{
+    Encoding, Error as DataError, Feature, Format, Kind, Missing, Options as ReadOptions, Private,
+    Rule, Schema, Source, Table, Target, Value,
+};
+pub use quietly_noise::Key;
+
+pub use crate::{
+    bounds::{private_range, public_range},
+    budget::Budget,
+    certificate::Certificate,
+    charge::{Charge, Mechanism, Sampler, Stage},
+    design::{Design, Reach, Shares},
+    error::Error,
+    evaluate::{Scores, evaluate, evaluate_privately, predict},
+    model::{Link, Model},
+    plan::{Method, Plan, Progress, Regression, Watch},
+};
+
+mod bounds;
+mod budget;
+mod certificate;
+mod charge;
+mod counts;
+mod descent;
+mod design;
+mod error;
+mod evaluate;
+mod exact;
+mod full_batch;
+mod lattice;
+mod linalg;
+mod metric;
+mod model;
+mod one_pass;
+mod pass;
+mod plan;
+mod release;
+mod spill;

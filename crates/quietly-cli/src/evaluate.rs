@@ -1,0 +1,81 @@
+//! `quietly evaluate`: how good a model is on a table.
+use std::{ops::ControlFlow, path::PathBuf};
+
+use clap::Args;
+use quietly::{Budget, Model};
+use serde_json::json;
+
+use crate::{
+    args::Relation,
+    failure::Failure,
+    number::{Count, Number},
+    screen::{Progress, Screen, WIDTH},
+    tables::{Files, highest_index, key},
+    words,
+};
+
+#[derive(Args, Debug)]
+pub(crate) struct Evaluate {
+    /// The model file
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    #[command(flatten)]
+    table: Files,
+    /// Spend this much for a private estimate; without it the scores are exact and not private
+    #[arg(long, value_name = "E")]
+    epsilon: Option<Number>,
+    /// The delta of a private estimate
+    #[arg(long, value_name = "D", default_value = "1e-5")]
+    delta: Number,
+    /// One row's difference: add-remove or replace-one
+    #[arg(long, value_name = "HOW", hide_possible_values = true, value_enum, default_value_t = Relation::AddRemove)]
+    neighbours: Relation,
+    /// A fixed seed, for tests: whoever knows it can remove the noise
+    #[arg(long, value_name = "N")]
+    seed: Option<Count>,
+}
+
+const NOT_PRIVATE: &str = "These scores were computed from the rows themselves, without noise: they are NOT private. Keep \
+                           them to yourself if the rows are sensitive, or spend something: --epsilon 0.1";
+
+/// Prints R2 and the root mean squared error.
+pub(crate) fn run(evaluate: &Evaluate, screen: &mut Screen) -> Result<(), Failure> {
+    let model = Model::read(&evaluate.model)?;
+    let reading = &evaluate.table.reading;
+    let source = reading.open(&evaluate.table.files, highest_index(&model.encoding))?;
+    let threads = reading.threads()?;
+    let mut watch = |_| ControlFlow::Continue(());
+    let progress = Progress::new("evaluating");
+    let (scores, certificate) = match evaluate.epsilon {
+        None => (quietly::evaluate(&model, &source, threads, &mut watch)?, None),
+        Some(epsilon) => {
+            let budget =
+                Budget::new(epsilon.0, evaluate.delta.0)?.under(evaluate.neighbours.into());
+            let key = key(evaluate.seed)?;
+            let (scores, certificate) =
+                quietly::evaluate_privately(&model, &source, threads, budget, key, &mut watch)?;
+            (scores, Some(certificate))
+        }
+    };
+    drop(progress);
+    if reading.json {
+        let mut object = json!({
+            "private": certificate.is_some(),
+            "r2": words::json(scores.r2), "rmse": words::json(scores.rmse), "rows": words::json(scores.rows),
+        });
+        let fields = object.as_object_mut().expect("made as an object");
+        match &certificate {
+            Some(c) => fields.insert("certificate".into(), serde_json::to_value(c).expect("plain")),
+            None => fields.insert("warning".into(), NOT_PRIVATE.into()),
+        };
+        return Ok(screen.say_json(&object)?);
+    }
+    screen.say(&format!("R2    {:.4}", scores.r2))?;
+    screen.say(&format!("RMSE  {:.4}   (in units of {})", scores.rmse, model.target))?;
+    screen.say(&format!("rows  {:.0}", scores.rows))?;
+    match certificate {
+        None => screen.say(&format!("\n{}", words::wrap(NOT_PRIVATE, "", WIDTH)))?,
+        Some(certificate) => screen.say(&format!("\nA private estimate:\n{certificate}"))?,
+    }
+    Ok(())
+}

@@ -1,0 +1,225 @@
+//! `quietly plan` and `quietly fit`: what will be done, and doing it.
+use std::{
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use clap::{Args, ValueEnum};
+use quietly::{Link, Method, Model, Plan, ReadOptions, Regression, Schema, Source};
+use serde_json::{Value, json};
+
+use crate::{
+    failure::Failure,
+    number::Count,
+    output,
+    screen::{Progress, Screen, WIDTH},
+    tables::{Columns, Files, SchemaFile, Spending, key},
+    words,
+};
+
+/// What can be fitted.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Kind {
+    /// The target is a weighted sum of the features
+    Linear,
+    /// The target is a weighted sum of the features, or 0 where that is negative
+    Relu,
+}
+
+/// How often the table is read.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum How {
+    /// Full batch if the table fits into memory, otherwise one pass
+    Auto,
+    /// Every row in every step, from memory: the most accurate
+    FullBatch,
+    /// Each row in one random step, streamed: for tables of any size
+    OnePass,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Recipe {
+    #[command(flatten)]
+    columns: Columns,
+    #[command(flatten)]
+    spending: Spending,
+    /// auto, full-batch or one-pass
+    #[arg(long, value_name = "HOW", hide_possible_values = true, value_enum, default_value_t = How::Auto)]
+    method: How,
+}
+
+impl Recipe {
+    fn plan(&self, kind: Kind, schema: &Schema, width: usize) -> Result<Plan, Failure> {
+        let link = match kind {
+            Kind::Linear => Link::Linear,
+            Kind::Relu => Link::Relu,
+        };
+        let method = match self.method {
+            How::Auto => Method::Auto,
+            How::FullBatch => Method::FullBatch,
+            How::OnePass => Method::OnePass,
+        };
+        let budget = self.spending.budget(schema.rows)?;
+        Ok(Regression::new(link).method(method).plan(schema.rows, width, budget)?)
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PlanOnly {
+    /// linear or relu
+    #[arg(value_enum, hide_possible_values = true, value_name = "MODEL")]
+    kind: Kind,
+    /// The public schema
+    #[arg(value_name = "SCHEMA")]
+    schema: PathBuf,
+    /// The table whose header says what the schema's "*" stands for; no row is read
+    #[arg(long, value_name = "FILE")]
+    header: Option<PathBuf>,
+    #[command(flatten)]
+    recipe: Recipe,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Fit {
+    /// linear or relu
+    #[arg(value_enum, hide_possible_values = true, value_name = "MODEL")]
+    kind: Kind,
+    #[command(flatten)]
+    table: Files,
+    #[command(flatten)]
+    schema: SchemaFile,
+    #[command(flatten)]
+    recipe: Recipe,
+    /// The model file to write; TARGET.quietly by default
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// A fixed seed, for tests: whoever knows it can remove the noise
+    #[arg(long, value_name = "N")]
+    seed: Option<Count>,
+}
+
+/// Plans, and reads no data.
+pub(crate) fn plan(only: &PlanOnly, screen: &mut Screen) -> Result<(), Failure> {
+    let schema = Schema::read(&only.schema).map_err(quietly::Error::from)?;
+    // A `*` stands for columns that only the header of the table knows.
+    let columns = match &only.header {
+        Some(table) => {
+            Source::open([table], &ReadOptions { features: schema.features, ..Default::default() })
+                .map_err(quietly::Error::from)?
+                .columns()
+                .to_vec()
+        }
+        None if schema.columns.iter().any(|(name, _)| name == "*") => return Err(Failure::Header),
+        None => schema.columns.iter().map(|(name, _)| name.clone()).collect(),
+    };
+    let encoding = only.recipe.columns.encoding(&schema, &columns)?;
+    let plan = only.recipe.plan(only.kind, &schema, encoding.width())?;
+    if only.json {
+        return Ok(screen.say_json(&serde_json::to_value(&plan).expect("plain fields"))?);
+    }
+    screen.say(&headline(&plan, &only.recipe.columns.target, &schema, screen))?;
+    screen.say(&plan.to_string())?;
+    warn(&plan, screen)?;
+    let stem = only.schema.file_name().unwrap_or_default().to_string_lossy();
+    let stem = stem.split('.').next().unwrap_or_default();
+    Ok(screen.say(&format!(
+        "\nNothing was spent, and no row was read. next: quietly fit {} {stem}.csv --schema {} --target {} --epsilon {}",
+        plan.link.name(),
+        only.schema.display(),
+        only.recipe.columns.target,
+        plan.budget.epsilon()
+    ))?)
+}
+
+/// Plans, reads, releases and saves.
+pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
+    let started = Instant::now();
+    let reading = &fit.table.reading;
+    let schema = fit.schema.read(&fit.table.files[0])?;
+    let source = reading.open(&fit.table.files, schema.features)?;
+    let columns = &fit.recipe.columns;
+    let encoding = columns.encoding(&schema, source.columns())?;
+    let plan = fit.recipe.plan(fit.kind, &schema, encoding.width())?;
+    let path = fit.output.clone().unwrap_or_else(|| format!("{}.quietly", columns.target).into());
+    // An output that cannot be written is found out before anything is spent.
+    output::probe(&path)?;
+    if !reading.json {
+        screen.say(&headline(&plan, &columns.target, &schema, screen))?;
+        warn(&plan, screen)?;
+    }
+    let key = key(fit.seed)?;
+    let progress = Progress::new("reading");
+    let model = plan.fit(&source, &encoding, &schema.unit, key, reading.threads()?, &mut |at| {
+        progress.say(&at.to_string());
+        ControlFlow::Continue(())
+    })?;
+    drop(progress);
+    output::write(&path, model.to_json().as_bytes())?;
+    let seconds = started.elapsed().as_secs_f64();
+    if reading.json {
+        return Ok(screen.say_json(&report(&model, &path, seconds, encoding.ignored()))?);
+    }
+    let certificate = &model.certificate;
+    if plan.budget.is_private() {
+        screen.say(&format!(
+            "epsilon {} of {} spent at delta {:e}, in {seconds:.1} s: {}",
+            words::high(certificate.epsilon),
+            plan.budget.epsilon(),
+            plan.budget.delta(),
+            certificate.relation()
+        ))?;
+        screen.say(&words::wrap(&certificate.odds(), "", WIDTH))?;
+        if certificate.test_only {
+            screen.say("TEST ONLY: made with a fixed seed; do not release this model.")?;
+        }
+    } else {
+        screen.say("NO PRIVACY: epsilon is infinite; this model may give away any row.")?;
+    }
+    let path = path.display();
+    screen.say(&format!("saved {path}"))?;
+    Ok(screen.say(&format!(
+        "\nnext: quietly certificate {path}\n      quietly predict {path} new.csv --output predictions.csv"
+    ))?)
+}
+
+fn headline(plan: &Plan, target: &str, schema: &Schema, screen: &Screen) -> String {
+    screen.bold(&format!(
+        "{} regression of {target} on {} features, about {} rows (one {} each)",
+        plan.link.name(),
+        plan.width,
+        plan.rows,
+        schema.unit
+    ))
+}
+
+fn warn(plan: &Plan, screen: &mut Screen) -> Result<(), Failure> {
+    for warning in &plan.warnings {
+        screen.say(&words::wrap(&format!("warning: {warning}"), "", WIDTH))?;
+    }
+    Ok(())
+}
+
+fn report(model: &Model, path: &Path, seconds: f64, ignored: &[String]) -> Value {
+    let names = model.encoding.features().iter().map(|f| f.name.clone());
+    let weights: serde_json::Map<_, _> =
+        names.zip(model.weights.iter().map(|w| json!(w))).collect();
+    json!({
+        "model": path.display().to_string(),
+        "kind": model.link.name(),
+        "target": model.target,
+        "intercept": model.intercept,
+        "weights": weights,
+        "ignored_columns": ignored,
+        "warnings": model.plan.warnings,
+        "epsilon": words::json(model.certificate.epsilon),
+        "delta": model.plan.budget.delta(),
+        "neighbours": model.plan.budget.neighbours().name(),
+        "test_only": model.certificate.test_only,
+        "certificate": serde_json::to_value(&model.certificate).expect("plain fields"),
+        "seconds": seconds,
+    })
+}

@@ -1,0 +1,64 @@
+//! `quietly init`: a schema to fill in, from a header.
+use std::path::PathBuf;
+
+use clap::Args;
+use quietly::Schema;
+use serde_json::json;
+
+use crate::{
+    failure::Failure,
+    number::Count,
+    output,
+    screen::Screen,
+    tables::{Files, beside},
+};
+
+#[derive(Args, Debug)]
+pub(crate) struct Init {
+    #[command(flatten)]
+    table: Files,
+    /// How many features libsvm text has: it has no header
+    #[arg(long, value_name = "D")]
+    features: Option<Count>,
+    /// Where the schema goes; FILE.schema.toml by default
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace a schema that is there
+    #[arg(long)]
+    force: bool,
+}
+
+/// Writes a schema with every column named and nothing filled in.
+pub(crate) fn run(init: &Init, screen: &mut Screen) -> Result<(), Failure> {
+    let features = init.features.map(|f| f.get("features")).transpose()?.map(|f| f as usize);
+    let source = init.table.reading.open(&init.table.files, features)?;
+    let path = init.output.clone().unwrap_or_else(|| beside(&init.table.files[0]));
+    if path.exists() && !init.force {
+        return Err(Failure::Exists(path.display().to_string()));
+    }
+    let mut text = Schema::template(source.columns());
+    if let Some(features) = features {
+        text = text.replacen("[columns]", &format!("features = {features}\n\n[columns]"), 1);
+    }
+    output::write(&path, text.as_bytes())?;
+    let columns = source.columns().len();
+    if init.table.reading.json {
+        return Ok(screen.say_json(&json!({
+            "schema": path.display().to_string(), "columns": source.columns(),
+        }))?);
+    }
+    let path = path.display();
+    screen.say(&format!(
+        "{path}: {columns} column{} from the header. No values were read.",
+        if columns == 1 { "" } else { "s" }
+    ))?;
+    screen
+        .say("Fill in the lines marked \"?\": a range for a number, the values of a category.")?;
+    let file = init.table.files[0].display();
+    screen.say(&format!(
+        "\nnext: write them yourself, or\n      \
+         quietly bounds {file} COLUMN --epsilon 0.1            (estimates a range, and spends 0.1)\n      \
+         quietly bounds --public other.csv COLUMN             (takes it from a public file, and spends nothing)"
+    ))?;
+    Ok(())
+}

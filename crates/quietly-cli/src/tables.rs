@@ -1,0 +1,202 @@
+//! Flags that every verb on tables shares.
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use quietly::{Budget, Encoding, Format, Key, Neighbours, ReadOptions, Schema, Source};
+
+use crate::{
+    args::Relation,
+    failure::Failure,
+    number::{Count, Number},
+};
+
+/// Files that make one table.
+#[derive(Args, Debug)]
+pub(crate) struct Files {
+    /// CSV, Parquet, Arrow or libsvm files (also .gz), or a folder of them: one table
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+}
+
+/// How files are read.
+#[derive(Args, Debug)]
+pub(crate) struct Reading {
+    /// csv, parquet, arrow or libsvm; told from the name by default
+    #[arg(long, value_name = "NAME")]
+    format: Option<String>,
+    /// What stands between the cells of a CSV file; found in its header by default
+    #[arg(long, value_name = "C")]
+    delimiter: Option<String>,
+    /// How many threads may work; all cores by default
+    #[arg(long, value_name = "N")]
+    threads: Option<Count>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Reading {
+    pub(crate) fn open(
+        &self,
+        files: &[PathBuf],
+        features: Option<usize>,
+    ) -> Result<Source, Failure> {
+        let mut options = ReadOptions::default();
+        if let Some(name) = &self.format {
+            options.format = Some(format(name)?);
+        }
+        if let Some(text) = &self.delimiter {
+            options.delimiter = Some(delimiter(text)?);
+        }
+        options.features = features;
+        Ok(Source::open(files, &options).map_err(quietly::Error::from)?)
+    }
+
+    pub(crate) fn threads(&self) -> Result<usize, Failure> {
+        match self.threads {
+            Some(count) => Ok((count.get("threads")?.clamp(1, 256)) as usize),
+            None => Ok(std::thread::available_parallelism().map_or(1, |n| n.get())),
+        }
+    }
+}
+
+fn format(name: &str) -> Result<Format, Failure> {
+    match name {
+        "csv" => Ok(Format::Csv),
+        "parquet" => Ok(Format::Parquet),
+        "arrow" | "ipc" => Ok(Format::Ipc),
+        "libsvm" => Ok(Format::Libsvm),
+        _ => Err(Failure::Unreadable {
+            flag: "--format".into(),
+            typed: name.into(),
+            wanted: "csv, parquet, arrow or libsvm".into(),
+        }),
+    }
+}
+
+/// How many features libsvm text must have for a model: it has no header.
+pub(crate) fn highest_index(encoding: &Encoding) -> Option<usize> {
+    encoding.columns().filter_map(|c| c.parse().ok()).max()
+}
+
+fn delimiter(text: &str) -> Result<u8, Failure> {
+    match text.as_bytes() {
+        b"\\t" | b"tab" => Ok(b'\t'),
+        [one] if one.is_ascii() && !b"\"\r\n".contains(one) => Ok(*one),
+        _ => Err(Failure::Unreadable {
+            flag: "--delimiter".into(),
+            typed: text.into(),
+            wanted: "one character, or tab".into(),
+        }),
+    }
+}
+
+/// The public schema.
+#[derive(Args, Debug)]
+pub(crate) struct SchemaFile {
+    /// The public schema; FILE.schema.toml by default
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+}
+
+impl SchemaFile {
+    pub(crate) fn read(&self, table: &Path) -> Result<Schema, Failure> {
+        let path = self.schema.clone().unwrap_or_else(|| beside(table));
+        Ok(Schema::read(&path).map_err(quietly::Error::from)?)
+    }
+}
+
+/// people.csv -> people.schema.toml
+pub(crate) fn beside(table: &Path) -> PathBuf {
+    let name = table.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.split('.').next().unwrap_or_default();
+    table.with_file_name(format!("{stem}.schema.toml"))
+}
+
+/// What may be spent.
+#[derive(Args, Debug)]
+pub(crate) struct Spending {
+    /// The epsilon that must not be exceeded; inf for no privacy at all
+    #[arg(long, value_name = "E")]
+    epsilon: Number,
+    /// The delta at which it must hold; below 1 / (10 rows) by default
+    #[arg(long, value_name = "D")]
+    delta: Option<Number>,
+    /// One row's difference: add-remove or replace-one
+    #[arg(long, value_name = "HOW", hide_possible_values = true, value_enum, default_value_t = Relation::AddRemove)]
+    neighbours: Relation,
+}
+
+impl Spending {
+    pub(crate) fn budget(&self, rows: u64) -> Result<Budget, Failure> {
+        let delta = self.delta.map_or_else(|| usual_delta(rows), |d| d.0);
+        Ok(Budget::new(self.epsilon.0, delta)?.under(self.neighbours()))
+    }
+
+    fn neighbours(&self) -> Neighbours {
+        self.neighbours.into()
+    }
+}
+
+/// The largest power of ten that is at most 1 / (10 rows), within what can be accounted for.
+fn usual_delta(rows: u64) -> f64 {
+    let digits = (rows.max(1) as f64 * 10.0).log10().ceil() as i32;
+    10.0_f64.powi(-digits.clamp(5, 12))
+}
+
+/// Which columns take part.
+#[derive(Args, Debug)]
+pub(crate) struct Columns {
+    /// The column to predict
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) target: String,
+    /// Columns to predict it from, with commas; all others of the schema by default
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    features: Option<Vec<String>>,
+}
+
+impl Columns {
+    pub(crate) fn encoding(&self, schema: &Schema, file: &[String]) -> Result<Encoding, Failure> {
+        let features = self.features.as_deref();
+        let encoding = Encoding::new(schema, file, features, Some(&self.target));
+        Ok(encoding.map_err(quietly::Error::from)?)
+    }
+}
+
+/// Fresh randomness, or a fixed seed for tests.
+pub(crate) fn key(seed: Option<Count>) -> Result<Key, Failure> {
+    match seed {
+        Some(seed) => Ok(Key::from_seed(seed.get("seed")?)),
+        None => Ok(Key::from_os().map_err(quietly::Error::from)?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemas_stand_beside_their_tables() {
+        assert_eq!(beside(Path::new("a/people.csv.gz")), Path::new("a/people.schema.toml"));
+    }
+
+    #[test]
+    fn delta_stays_below_a_tenth_of_a_row() {
+        for rows in [1, 10, 9_999, 10_000, 10_001, 1_000_000, u64::MAX] {
+            let delta = usual_delta(rows);
+            assert!((1e-12..=1e-5).contains(&delta), "{rows}");
+            assert!(delta <= 0.1 / rows as f64 * (1.0 + 1e-9) || delta == 1e-12, "{rows} {delta}");
+        }
+    }
+
+    #[test]
+    fn a_delimiter_is_one_character() {
+        assert_eq!(delimiter("tab").unwrap(), b'\t');
+        assert_eq!(delimiter(";").unwrap(), b';');
+        for bad in ["", "ab", "\"", "é"] {
+            assert!(delimiter(bad).is_err(), "{bad}");
+        }
+    }
+}

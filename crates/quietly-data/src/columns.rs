@@ -1,0 +1,152 @@
+//! Arrow columns to rows.
+use arrow_array::{
+    Array, ArrowPrimitiveType, RecordBatch,
+    cast::AsArray,
+    types::{
+        Decimal32Type, Decimal64Type, Decimal128Type, Float16Type, Float32Type, Float64Type,
+        Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    },
+};
+use arrow_schema::DataType;
+
+use crate::{
+    block::Block,
+    plan::{Cell, Plan, Row, number_or_nan},
+};
+
+/// So many numbers are turned from columns to rows at a time: they stay in the nearest cache.
+const TILE: usize = 3 << 10;
+
+/// Whether cells of this type can be read.
+pub(crate) fn readable(data_type: &DataType) -> bool {
+    use DataType::*;
+    match data_type {
+        Dictionary(_, values) => readable(values),
+        Decimal32(..) | Decimal64(..) | Decimal128(..) => true,
+        Null | Boolean | Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView => true,
+        Float16 | Float32 | Float64 => true,
+        other => other.is_integer(),
+    }
+}
+
+/// Encodes the rows of a batch that holds the columns `used` of the plan.
+pub(crate) fn decode(batch: &RecordBatch, used: &[usize], plan: &Plan, block: &mut Block) {
+    let (rows, width) = (batch.num_rows(), plan.width);
+    block.reserve(rows);
+    let step = (TILE / width).clamp(64, 1024);
+    let mut all_kept = vec![true; step.min(rows)];
+    for start in (0..rows).step_by(step) {
+        let count = step.min(rows - start);
+        let kept = &mut all_kept[..count];
+        kept.fill(true);
+        let (features, target) = block.grow(count);
+        let mut tile = Tile { width, features, target, kept };
+        for (column, index) in batch.columns().iter().zip(used) {
+            tile.fill(&column.slice(start, count), &plan.cells[*index]);
+        }
+        if all_kept[..count].contains(&false) {
+            block.retain_last(&all_kept[..count]);
+        }
+    }
+}
+
+/// A few rows, to be filled column by column.
+struct Tile<'a> {
+    width: usize,
+    features: &'a mut [f64],
+    target: &'a mut [f64],
+    kept: &'a mut [bool],
+}
+
+impl Tile<'_> {
+    fn fill(&mut self, column: &dyn Array, cell: &Cell) {
+        match column.data_type() {
+            DataType::Float64 => self.numbers::<Float64Type>(column, cell, |x| x),
+            DataType::Float32 => self.numbers::<Float32Type>(column, cell, f64::from),
+            DataType::Float16 => self.numbers::<Float16Type>(column, cell, |x| x.to_f64()),
+            DataType::Int8 => self.numbers::<Int8Type>(column, cell, f64::from),
+            DataType::Int16 => self.numbers::<Int16Type>(column, cell, f64::from),
+            DataType::Int32 => self.numbers::<Int32Type>(column, cell, f64::from),
+            DataType::Int64 => self.numbers::<Int64Type>(column, cell, |x| x as f64),
+            DataType::UInt8 => self.numbers::<UInt8Type>(column, cell, f64::from),
+            DataType::UInt16 => self.numbers::<UInt16Type>(column, cell, f64::from),
+            DataType::UInt32 => self.numbers::<UInt32Type>(column, cell, f64::from),
+            DataType::UInt64 => self.numbers::<UInt64Type>(column, cell, |x| x as f64),
+            DataType::Decimal32(_, scale) => {
+                self.numbers::<Decimal32Type>(column, cell, |x| decimal(x, *scale));
+            }
+            DataType::Decimal64(_, scale) => {
+                self.numbers::<Decimal64Type>(column, cell, |x| decimal(x, *scale));
+            }
+            DataType::Decimal128(_, scale) => {
+                self.numbers::<Decimal128Type>(column, cell, |x| decimal(x, *scale));
+            }
+            DataType::Boolean => {
+                let word = |b| if b { "true" } else { "false" };
+                self.texts(column.as_boolean().iter().map(|b| b.map(word)), cell);
+            }
+            DataType::Utf8 => self.texts(column.as_string::<i32>().iter(), cell),
+            DataType::LargeUtf8 => self.texts(column.as_string::<i64>().iter(), cell),
+            DataType::Utf8View => self.texts(column.as_string_view().iter(), cell),
+            DataType::Binary => self.texts(column.as_binary::<i32>().iter(), cell),
+            DataType::LargeBinary => self.texts(column.as_binary::<i64>().iter(), cell),
+            DataType::BinaryView => self.texts(column.as_binary_view().iter(), cell),
+            DataType::Dictionary(..) => {
+                let dictionary = column.as_any_dictionary();
+                match arrow_select::take::take(dictionary.values(), dictionary.keys(), None) {
+                    Ok(plain) => self.fill(&plain, cell),
+                    Err(_) => self.texts(self.kept.to_vec().iter().map(|_| None::<&str>), cell),
+                }
+            }
+            // A column of nulls; others were refused when the file was opened.
+            _ => self.texts(self.kept.to_vec().iter().map(|_| None::<&str>), cell),
+        }
+    }
+
+    fn numbers<T: ArrowPrimitiveType>(
+        &mut self,
+        column: &dyn Array,
+        cell: &Cell,
+        number: impl Fn(T::Native) -> f64,
+    ) {
+        let column = column.as_primitive::<T>();
+        let width = self.width;
+        match (cell, column.nulls().filter(|nulls| nulls.null_count() > 0)) {
+            // The common case has a loop of its own.
+            (Cell::Number(place), None) => {
+                let features = self.features.chunks_exact_mut(width);
+                for ((row, kept), x) in features.zip(&mut *self.kept).zip(column.values()) {
+                    match place.encode(number(*x)) {
+                        Some(encoded) => row[place.slot] = encoded,
+                        None => *kept = false,
+                    }
+                }
+            }
+            (_, nulls) => {
+                let rows = self.features.chunks_exact_mut(width).zip(&mut *self.target);
+                let all = rows.zip(&mut *self.kept).zip(column.values());
+                for (i, (((features, target), kept), x)) in all.enumerate() {
+                    let null = nulls.is_some_and(|nulls| nulls.is_null(i));
+                    let x = if null { f64::NAN } else { number(*x) };
+                    *kept &= cell.number(x, &mut Row { features, target });
+                }
+            }
+        }
+    }
+
+    fn texts<T: AsRef<[u8]>>(&mut self, texts: impl Iterator<Item = Option<T>>, cell: &Cell) {
+        let rows = self.features.chunks_exact_mut(self.width).zip(&mut *self.target);
+        for (((features, target), kept), text) in rows.zip(&mut *self.kept).zip(texts) {
+            let row = &mut Row { features, target };
+            *kept &= match text {
+                Some(text) => cell.text(text.as_ref(), row),
+                None => cell.number(f64::NAN, row),
+            };
+        }
+    }
+}
+
+/// `x` · 10^-`scale`, rounded once.
+fn decimal(x: impl std::fmt::Display, scale: i8) -> f64 {
+    number_or_nan(format!("{x}e{}", -i32::from(scale)).as_bytes())
+}

@@ -1,0 +1,228 @@
+//! CSV: the header, and pieces of whole records to rows.
+use std::borrow::Cow;
+
+use memchr::{memchr, memchr2};
+
+use crate::{
+    block::Block,
+    number,
+    plan::{Cell, Plan, Row},
+    text::{Close, closing_quote, skip_record},
+};
+
+/// The names in a header line, which ends at the first newline outside quotes.
+pub(crate) fn header(line: &[u8], delimiter: u8) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut at = 0;
+    loop {
+        let Some(field) = field(line, at, delimiter) else {
+            // A quote without end: take the line as it stands.
+            let text = String::from_utf8_lossy(line);
+            return text.trim().split(delimiter as char).map(|n| n.trim().into()).collect();
+        };
+        names.push(String::from_utf8_lossy(field.text.trim_ascii()).into_owned());
+        at = field.next;
+        if field.last {
+            return names;
+        }
+    }
+}
+
+/// The delimiter that occurs most often in a header line, outside quotes.
+pub(crate) fn sniff(line: &[u8]) -> u8 {
+    let mut counts = [(b',', 0), (b';', 0), (b'\t', 0), (b'|', 0)];
+    let mut quoted = false;
+    for byte in line {
+        quoted ^= *byte == b'"';
+        if let Some((_, count)) = counts.iter_mut().find(|(d, _)| !quoted && d == byte) {
+            *count += 1;
+        }
+    }
+    // The first of equals, so that a single column is a comma's.
+    let most = counts.iter().map(|(_, n)| *n).max();
+    counts.into_iter().find(|(_, n)| Some(*n) == most).map_or(b',', |(d, _)| d)
+}
+
+/// Whether a first line looks like data instead of names. Only its shape is looked at; what it
+/// says must not get into a message.
+pub(crate) fn is_data(names: &[String]) -> bool {
+    let numbers: Vec<f64> = names.iter().filter_map(|n| n.parse().ok()).collect();
+    let fractions = numbers.iter().filter(|x| x.fract() != 0.0).count();
+    let mut sorted: Vec<&String> = names.iter().collect();
+    sorted.sort();
+    sorted.dedup();
+    let all = numbers.len() == names.len();
+    2 * fractions > names.len() || (all && sorted.len() < names.len())
+}
+
+/// Encodes the rows of a piece of text that holds whole records.
+pub(crate) fn decode(text: &[u8], delimiter: u8, plan: &Plan, block: &mut Block) {
+    // The characters of numbers cannot be told from such a delimiter at speed.
+    let plain = !(delimiter.is_ascii_alphanumeric() || b"+-.".contains(&delimiter));
+    let mut at = 0;
+    while at < text.len() {
+        match text[at..] {
+            [b'\n', ..] => at += 1,
+            [b'\r', b'\n', ..] => at += 2,
+            _ => {
+                let mut readable = true;
+                block.push(|row| {
+                    let mut record = Record { text, at, delimiter, plain, readable: true };
+                    let kept = record.read(&plan.cells, row);
+                    (at, readable) = (record.at, record.readable);
+                    kept
+                });
+                if !readable {
+                    block.push(|row| plan.broken(row));
+                }
+            }
+        }
+    }
+}
+
+/// A record being read, up to `at`.
+struct Record<'a> {
+    text: &'a [u8],
+    at: usize,
+    delimiter: u8,
+    plain: bool,
+    readable: bool,
+}
+
+impl Record<'_> {
+    /// Reads all fields, or as many as it takes to see that this is the null record. Ends at the
+    /// start of the next record.
+    #[inline]
+    fn read(&mut self, cells: &[Cell], row: &mut Row<'_>) -> bool {
+        let fields = cells.len();
+        for (i, cell) in cells.iter().enumerate() {
+            let last = i + 1 == fields;
+            let number = matches!(cell, Cell::Number(_) | Cell::Target { .. });
+            let kept = match self.number(number, last) {
+                Some(x) => cell.number(x, row),
+                None => {
+                    let Some(field) = field(self.text, self.at, self.delimiter) else {
+                        return self.broken();
+                    };
+                    if field.last != last {
+                        // Too few fields, or too many.
+                        if field.last {
+                            self.at = field.next;
+                            self.readable = false;
+                            return false;
+                        }
+                        return self.broken();
+                    }
+                    self.at = field.next;
+                    cell.text(&field.text, row)
+                }
+            };
+            if !kept {
+                // A row is ragged whether or not it is the null record; only its end matters now.
+                if !last {
+                    self.at = skip_record(self.text, self.at, self.delimiter);
+                }
+                return false;
+            }
+        }
+        true
+    }
+
+    /// A plain number that fills its field.
+    #[inline]
+    fn number(&mut self, wanted: bool, last: bool) -> Option<f64> {
+        if !(wanted && self.plain) {
+            return None;
+        }
+        let (x, used) = number::prefix(&self.text[self.at..])?;
+        let end = self.at + used;
+        self.at = match self.text.get(end) {
+            Some(byte) if *byte == self.delimiter && !last => end + 1,
+            Some(b'\n') if last => end + 1,
+            Some(b'\r') if last && self.text.get(end + 1) == Some(&b'\n') => end + 2,
+            None if last => end,
+            _ => return None,
+        };
+        Some(x)
+    }
+
+    fn broken(&mut self) -> bool {
+        self.at = skip_record(self.text, self.at, self.delimiter);
+        self.readable = false;
+        false
+    }
+}
+
+struct Field<'a> {
+    text: Cow<'a, [u8]>,
+    /// Where the next field, or the next record, starts.
+    next: usize,
+    /// Whether the record ends here.
+    last: bool,
+}
+
+/// The field that starts at `at`; `None` if its quotes make no sense.
+fn field(text: &[u8], at: usize, delimiter: u8) -> Option<Field<'_>> {
+    if text.get(at) != Some(&b'"') {
+        let length = memchr2(delimiter, b'\n', &text[at..]);
+        let end = length.map_or(text.len(), |n| at + n);
+        let last = text.get(end) != Some(&delimiter);
+        let next = (end + 1).min(text.len());
+        return Some(Field { text: text[at..end].into(), next, last });
+    }
+    let closing = match closing_quote(text, at) {
+        Close::At(closing) => closing,
+        Close::Last => text.len() - 1,
+        Close::NotYet | Close::Never => return None,
+    };
+    let after = &text[closing + 1..];
+    let blank = |b: &u8| *b != delimiter && matches!(b, b' ' | b'\t' | b'\r');
+    let spaces = after.iter().take_while(|b| blank(b)).count();
+    let end = closing + 1 + spaces;
+    let last = match text.get(end) {
+        Some(byte) if *byte == delimiter => false,
+        Some(b'\n') | None => true,
+        Some(_) => return None,
+    };
+    let inside = unescape(&text[at + 1..closing]);
+    Some(Field { text: inside, next: (end + 1).min(text.len()), last })
+}
+
+/// Two quotes stand for one.
+fn unescape(inside: &[u8]) -> Cow<'_, [u8]> {
+    let Some(first) = memchr(b'"', inside) else { return inside.into() };
+    let mut text = inside[..first].to_vec();
+    let mut rest = inside[first..].iter();
+    while let Some(byte) = rest.next() {
+        text.push(*byte);
+        if *byte == b'"' {
+            rest.next();
+        }
+    }
+    text.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_read_and_delimiters_guessed() {
+        let line = b"a; \"b;c\" ;\"d\"\"e\";f\r\n";
+        assert_eq!(sniff(line), b';');
+        assert_eq!(header(line, b';'), ["a", "\"b", "c\"", "d\"e", "f"]);
+        assert_eq!(header(b"\"a,b\",c", b','), ["a,b", "c"]);
+        assert_eq!(header(b"a,b,\n", b','), ["a", "b", ""]);
+        assert_eq!(sniff(b"age\n"), b',');
+        assert_eq!(sniff(b"\"a,b,c\"\td\n"), b'\t');
+    }
+
+    #[test]
+    fn a_row_of_numbers_is_no_header() {
+        let names = |line: &str| header(line.as_bytes(), b',');
+        assert!(is_data(&names("5.1,3.5,1.4,0.2,setosa")));
+        assert!(is_data(&names("0,1,0,1")));
+        assert!(!is_data(&names("0,1,2,3")));
+        assert!(!is_data(&names("label,0.5,x")));
+    }
+}

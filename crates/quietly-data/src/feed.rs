@@ -1,0 +1,187 @@
+//! What is left to decode, in the order of the rows. One thread at a time takes a piece; all of
+//! them decode.
+use std::{
+    io,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use arrow_array::RecordBatch;
+
+use crate::{
+    Error, Format,
+    block::Block,
+    columns, csv,
+    ipc::Batches,
+    libsvm,
+    parquet::{Group, Groups, Step},
+    plan::Plan,
+    source::{Input, Layout},
+    text::{self, Pieces},
+};
+
+/// Text is cut into pieces of this size, or less if its rows grow much wider when encoded.
+const TEXT: usize = 1 << 20;
+/// Batches of columns grow to about this size when encoded.
+const BATCH: usize = 4 << 20;
+/// A Parquet row group up to this size, encoded, is decoded whole.
+const SMALL: usize = 24 << 20;
+
+pub(crate) struct Feed<'a> {
+    plan: &'a Plan,
+    inputs: std::slice::Iter<'a, Input>,
+    current: Option<(&'a Input, Reader)>,
+    /// The bytes of the files before the current one.
+    before: u64,
+}
+
+enum Reader {
+    Text(Pieces, Arc<AtomicU64>),
+    Parquet(Groups),
+    Ipc(Batches, Arc<AtomicU64>),
+}
+
+/// Something to decode.
+pub(crate) struct Piece<'a> {
+    input: &'a Input,
+    what: What,
+    position: u64,
+    /// About how much memory the rows may take.
+    pub(crate) cost: usize,
+}
+
+enum What {
+    /// This many bytes of the buffer.
+    Text(usize),
+    Batch(RecordBatch),
+    Group(Group),
+}
+
+impl<'a> Feed<'a> {
+    pub(crate) fn new(plan: &'a Plan, inputs: &'a [Input]) -> Self {
+        Feed { plan, inputs: inputs.iter(), current: None, before: 0 }
+    }
+
+    /// Takes the next piece. The bytes of a text go to `buffer`.
+    pub(crate) fn next(&mut self, buffer: &mut Vec<u8>) -> Result<Option<Piece<'a>>, Error> {
+        loop {
+            let Some((input, reader)) = &mut self.current else {
+                let Some(input) = self.inputs.next() else { return Ok(None) };
+                self.current = Some((input, Reader::new(input, self.plan)?));
+                continue;
+            };
+            let row = 8 * (self.plan.width + 1);
+            let columns = self.plan.cells.len();
+            let found = match reader {
+                Reader::Text(pieces, count) => {
+                    let length = pieces.next(buffer).map_err(|e| failed(input, &e))?;
+                    let read = count.load(Ordering::Relaxed);
+                    (length > 0).then_some((What::Text(length), read, length / columns * row))
+                }
+                Reader::Parquet(groups) => {
+                    let step = groups.next().map_err(|_| damaged(input))?;
+                    step.map(|(step, rows, read)| {
+                        let what = match step {
+                            Step::Batch(batch) => What::Batch(batch),
+                            Step::Group(group) => What::Group(group),
+                        };
+                        (what, read, rows as usize * row)
+                    })
+                }
+                Reader::Ipc(batches, count) => {
+                    let batch = batches.next().map_err(|_| damaged(input))?;
+                    let read = count.load(Ordering::Relaxed);
+                    batch
+                        .map(|batch| (batch.num_rows() * row, batch))
+                        .map(|(cost, batch)| (What::Batch(batch), read, cost))
+                }
+            };
+            if let Some((what, read, cost)) = found {
+                let position = self.before + read.min(input.bytes);
+                return Ok(Some(Piece { input, what, position, cost }));
+            }
+            self.before += input.bytes;
+            self.current = None;
+        }
+    }
+}
+
+impl Reader {
+    fn new(input: &Input, plan: &Plan) -> Result<Self, Error> {
+        let path: &Path = &input.path;
+        let unreadable = |e: io::Error| failed(input, &e);
+        let columns = plan.cells.len();
+        let size = (TEXT / plan.width.max(1)).saturating_mul(columns).clamp(1 << 12, TEXT);
+        let rows = (BATCH / 8 / plan.width).clamp(64, 1 << 13);
+        match input.layout {
+            Layout::Csv { delimiter, start } => {
+                let (reader, count) = text::open(path).map_err(unreadable)?;
+                // One field too many.
+                let mut broken = vec![delimiter; columns];
+                broken.push(b'\n');
+                let mut pieces = Pieces::new(reader, size, Some(delimiter), broken);
+                pieces.skip(start).map_err(unreadable)?;
+                Ok(Reader::Text(pieces, count))
+            }
+            Layout::Libsvm => {
+                let (reader, count) = text::open(path).map_err(unreadable)?;
+                // Lines may be much shorter than their rows.
+                let size = (TEXT / plan.width).clamp(1 << 12, TEXT);
+                Ok(Reader::Text(Pieces::new(reader, size, None, b"0 ?\n".to_vec()), count))
+            }
+            Layout::Parquet(_) => {
+                let small = (SMALL / 8 / plan.width) as u64;
+                Ok(Reader::Parquet(Groups::new(path, plan.used(), rows, small)?))
+            }
+            Layout::Ipc(_) => {
+                let (batches, count) = Batches::new(path, plan.used(), rows)?;
+                Ok(Reader::Ipc(batches, count))
+            }
+        }
+    }
+}
+
+impl Piece<'_> {
+    /// Encodes the rows of this piece into `block`. Only a damaged file can fail, never a row.
+    pub(crate) fn decode(
+        &self,
+        buffer: &[u8],
+        plan: &Plan,
+        used: &[usize],
+        block: &mut Block,
+    ) -> Result<(), Error> {
+        block.restart(plan.width, self.position);
+        match (&self.what, &self.input.layout) {
+            (What::Text(length), Layout::Csv { delimiter, .. }) => {
+                csv::decode(&buffer[..*length], *delimiter, plan, block);
+            }
+            (What::Text(length), _) => libsvm::decode(&buffer[..*length], plan, block),
+            (What::Batch(batch), _) => columns::decode(batch, used, plan, block),
+            (What::Group(group), _) => {
+                return group.decode(plan, block).map_err(|_| damaged(self.input));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn damaged(input: &Input) -> Error {
+    Error::Damaged { path: input.path.clone(), format: input.layout.format() }
+}
+
+/// Why a text could not be read: what gzip complains about is damage.
+pub(crate) fn failed(input: &Input, problem: &io::Error) -> Error {
+    text_failed(&input.path, input.layout.format(), problem)
+}
+
+pub(crate) fn text_failed(path: &Path, format: Format, problem: &io::Error) -> Error {
+    match problem.kind() {
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
+            Error::Damaged { path: path.into(), format }
+        }
+        _ => Error::unreadable(path, problem),
+    }
+}

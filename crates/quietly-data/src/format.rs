@@ -1,0 +1,151 @@
+use std::{
+    ffi::OsStr,
+    fmt, fs,
+    path::{Path, PathBuf},
+};
+
+use crate::Error;
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// Text with a header line and a delimiter; perhaps compressed with gzip.
+    Csv,
+    /// Apache Parquet.
+    Parquet,
+    /// Arrow IPC, the file or the stream format; Feather version 2 is the same.
+    Ipc,
+    /// `label index:value …` text; perhaps compressed with gzip.
+    Libsvm,
+}
+
+/// The endings of files that a folder is searched for.
+pub(crate) const ENDINGS: [&str; 11] = [
+    ".csv",
+    ".tsv",
+    ".parquet",
+    ".pq",
+    ".arrow",
+    ".arrows",
+    ".ipc",
+    ".feather",
+    ".libsvm",
+    ".svm",
+    ".svmlight",
+];
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Format::Csv => "CSV",
+            Format::Parquet => "Parquet",
+            Format::Ipc => "Arrow IPC",
+            Format::Libsvm => "libsvm text",
+        })
+    }
+}
+
+impl Format {
+    /// The format that the name of a file promises.
+    fn of_name(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        let bare = name.strip_suffix(".gz").unwrap_or(&name);
+        let ending = ENDINGS.into_iter().find(|ending| bare.ends_with(ending))?;
+        let format = match ending {
+            ".csv" | ".tsv" => Format::Csv,
+            ".parquet" | ".pq" => Format::Parquet,
+            ".libsvm" | ".svm" | ".svmlight" => Format::Libsvm,
+            _ => Format::Ipc,
+        };
+        let text = matches!(format, Format::Csv | Format::Libsvm);
+        (text || bare.len() == name.len()).then_some(format)
+    }
+
+    /// The format of a file, by its name or else by its first bytes (unpacked, if it was gzip).
+    pub(crate) fn of_file(path: &Path, start: &[u8]) -> Self {
+        if let Some(format) = Format::of_name(path) {
+            return format;
+        }
+        if start.starts_with(b"PAR1") {
+            return Format::Parquet;
+        }
+        if start.starts_with(b"ARROW1") || start.starts_with(&[0xFF; 4]) {
+            return Format::Ipc;
+        }
+        let line = start.split(|b| *b == b'\n').next().unwrap_or_default();
+        if crate::libsvm::looks_like(line) { Format::Libsvm } else { Format::Csv }
+    }
+}
+
+/// The files that a path stands for: itself, those of a folder, or those that a `*` matches.
+pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
+    // A name may hold a star; then it is only a name.
+    let pattern = path.file_name().and_then(OsStr::to_str).filter(|name| name.contains('*'));
+    let pattern = pattern.filter(|_| !path.exists());
+    if pattern.is_none() && !path.is_dir() {
+        return Ok(vec![path.into()]);
+    }
+    let folder = match (pattern, path.parent()) {
+        (Some(_), Some(parent)) if !parent.as_os_str().is_empty() => parent,
+        (Some(_), _) => Path::new("."),
+        (None, _) => path,
+    };
+    let wanted = |name: &str| match pattern {
+        Some(pattern) => glob(pattern, name),
+        None => Format::of_name(Path::new(name)).is_some(),
+    };
+    let unreadable = |e: std::io::Error| Error::unreadable(folder, &e);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let name = entry.file_name();
+        let visible = |name: &str| !name.starts_with(['.', '_']) && wanted(name);
+        if name.to_str().is_some_and(visible) && entry.path().is_file() {
+            found.push(entry.path());
+        }
+    }
+    if found.is_empty() {
+        return Err(Error::NoFiles { place: path.display().to_string() });
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Whether `name` is `pattern` with something, or nothing, for each star.
+fn glob(pattern: &str, name: &str) -> bool {
+    let Some((before, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(tail) = name.strip_prefix(before) else { return false };
+    let ends = tail.char_indices().map(|(i, _)| i).chain([tail.len()]);
+    ends.into_iter().any(|i| glob(rest, &tail[i..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        for (pattern, name, want) in [
+            ("*.csv", "a.csv", true),
+            ("*.csv", "a.csv.gz", false),
+            ("part-*-of-*.csv", "part-1-of-2.csv", true),
+            ("part-*-of-*.csv", "part-1.csv", false),
+            ("a*", "a", true),
+            ("*é*", "café!", true),
+        ] {
+            assert_eq!(glob(pattern, name), want, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn names_promise_formats() {
+        let of = |name: &str| Format::of_name(Path::new(name));
+        assert_eq!(of("a.CSV"), Some(Format::Csv));
+        assert_eq!(of("a.tsv.gz"), Some(Format::Csv));
+        assert_eq!(of("a.svm.gz"), Some(Format::Libsvm));
+        assert_eq!(of("a.feather"), Some(Format::Ipc));
+        assert_eq!(of("a.parquet.gz"), None);
+        assert_eq!(of("a.txt"), None);
+    }
+}

@@ -1,0 +1,76 @@
+//! Arrow IPC, files and streams.
+use std::{
+    fs::File,
+    io::{BufReader, Read, Seek},
+    path::Path,
+    sync::{Arc, atomic::AtomicU64},
+};
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_ipc::reader::{FileReader, StreamReader};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
+
+use crate::{Error, Format, text::Counted};
+
+/// The batches of a file, cut into slices.
+pub(crate) struct Batches {
+    reader: Reader,
+    /// What is left of the last batch.
+    rest: Option<RecordBatch>,
+    rows: usize,
+}
+
+type Reader = Box<dyn RecordBatchReader<Item = Result<RecordBatch, ArrowError>> + Send>;
+
+/// The columns of a file and their types.
+pub(crate) fn open(path: &Path) -> Result<(Vec<String>, Vec<DataType>), Error> {
+    let schema: SchemaRef = reader(path, None)?.0.schema();
+    Ok(schema.fields().iter().map(|f| (f.name().clone(), f.data_type().clone())).unzip())
+}
+
+fn reader(path: &Path, used: Option<Vec<usize>>) -> Result<(Reader, Arc<AtomicU64>), Error> {
+    let unreadable = |e| Error::unreadable(path, &e);
+    let damaged = |_| Error::Damaged { path: path.into(), format: Format::Ipc };
+    let mut file = File::open(path).map_err(unreadable)?;
+    let mut magic = Vec::new();
+    Read::by_ref(&mut file).take(6).read_to_end(&mut magic).map_err(unreadable)?;
+    file.rewind().map_err(unreadable)?;
+    let (counted, count) = Counted::new(file);
+    let buffered = BufReader::with_capacity(1 << 17, counted);
+    let reader: Reader = if magic == b"ARROW1" {
+        Box::new(FileReader::try_new(buffered, used).map_err(damaged)?)
+    } else {
+        Box::new(StreamReader::try_new(buffered, used).map_err(damaged)?)
+    };
+    Ok((reader, count))
+}
+
+impl Batches {
+    pub(crate) fn new(
+        path: &Path,
+        used: Vec<usize>,
+        rows: usize,
+    ) -> Result<(Self, Arc<AtomicU64>), Error> {
+        let (reader, count) = reader(path, Some(used))?;
+        Ok((Batches { reader, rest: None, rows }, count))
+    }
+
+    /// The next rows, at most as many as were asked for.
+    pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
+        loop {
+            let Some(batch) = self.rest.take() else {
+                match self.reader.next().transpose()? {
+                    Some(batch) => self.rest = Some(batch),
+                    None => return Ok(None),
+                }
+                continue;
+            };
+            if batch.num_rows() > self.rows {
+                self.rest = Some(batch.slice(self.rows, batch.num_rows() - self.rows));
+            }
+            if batch.num_rows() > 0 {
+                return Ok(Some(batch.slice(0, self.rows.min(batch.num_rows()))));
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! An encoding, applied to the columns of a file.
+use crate::{
+    Encoding, Error, Missing, Rule,
+    encoding::{Target, missing_columns},
+    number,
+    value::Lookup,
+};
+
+/// What to do with each column of a file.
+pub(crate) struct Plan {
+    pub(crate) cells: Vec<Cell>,
+    pub(crate) width: usize,
+    predicting: bool,
+}
+
+/// What to do with a cell.
+pub(crate) enum Cell {
+    Skip,
+    Number(Number),
+    Category(Category),
+    Target { lo: f64, hi: f64 },
+}
+
+/// A number goes to one place in the row.
+pub(crate) struct Number {
+    pub(crate) slot: usize,
+    lo: f64,
+    hi: f64,
+    centre: f64,
+    half_width: f64,
+    fill: Option<f64>,
+}
+
+/// A category sets at most one of a few places.
+pub(crate) struct Category {
+    slot: usize,
+    lookup: Lookup,
+    /// The place of all that is not found; `None` makes the row the null record.
+    unknown: Option<usize>,
+}
+
+/// The row being filled. Its features start at zero.
+pub(crate) struct Row<'a> {
+    pub(crate) features: &'a mut [f64],
+    pub(crate) target: &'a mut f64,
+}
+
+impl Plan {
+    pub(crate) fn new(encoding: &Encoding, columns: &[String]) -> Result<Self, Error> {
+        let place: std::collections::HashMap<&str, usize> =
+            columns.iter().enumerate().map(|(i, c)| (c.as_str(), i)).collect();
+        let absent: Vec<String> =
+            encoding.columns().filter(|c| !place.contains_key(c)).map(Into::into).collect();
+        if !absent.is_empty() {
+            return Err(missing_columns(absent, columns));
+        }
+        let mut cells: Vec<Cell> = columns.iter().map(|_| Cell::Skip).collect();
+        let mut width = 0;
+        let predicting = encoding.is_predicting();
+        for input in encoding.inputs() {
+            cells[place[input.column.as_str()]] = match &input.rule {
+                Rule::Range { lo, hi, missing } => {
+                    Cell::Number(Number::new(width, *lo, *hi, *missing, predicting))
+                }
+                Rule::Values { values, other } => Cell::Category(Category {
+                    slot: width,
+                    lookup: Lookup::new(values),
+                    unknown: if *other { Some(values.len()) } else { predicting.then_some(0) },
+                }),
+            };
+            width += input.features().len();
+        }
+        if let Some(Target { name, lo, hi }) = encoding.target().filter(|_| !predicting) {
+            cells[place[name.as_str()]] = Cell::Target { lo: *lo, hi: *hi };
+        }
+        Ok(Plan { cells, width, predicting })
+    }
+
+    /// The columns that are used.
+    pub(crate) fn used(&self) -> Vec<usize> {
+        let used = |i: &usize| !matches!(self.cells[*i], Cell::Skip);
+        (0..self.cells.len()).filter(used).collect()
+    }
+
+    /// Fills `row` for a line that cannot be read: all cells are missing when predicting, and
+    /// otherwise it is the null record.
+    pub(crate) fn broken(&self, row: &mut Row<'_>) -> bool {
+        self.predicting && self.cells.iter().all(|cell| cell.text(b"", row))
+    }
+}
+
+impl Cell {
+    /// Encodes a cell of text. False makes the row the null record.
+    pub(crate) fn text(&self, text: &[u8], row: &mut Row<'_>) -> bool {
+        let text = text.trim_ascii();
+        match self {
+            Cell::Skip => true,
+            Cell::Category(category) => category.place(category.lookup.text(text), row),
+            Cell::Number(_) | Cell::Target { .. } => self.number(number_or_nan(text), row),
+        }
+    }
+
+    /// Encodes a cell that is a number; NaN is missing.
+    #[inline(always)]
+    pub(crate) fn number(&self, x: f64, row: &mut Row<'_>) -> bool {
+        match self {
+            Cell::Number(number) => match number.encode(x) {
+                Some(encoded) => {
+                    row.features[number.slot] = encoded;
+                    true
+                }
+                None => false,
+            },
+            Cell::Target { lo, hi } => {
+                *row.target = x.clamp(*lo, *hi);
+                !x.is_nan()
+            }
+            Cell::Category(category) => category.number(x, row),
+            Cell::Skip => true,
+        }
+    }
+}
+
+/// The number that trimmed text is. Whatever is no number is missing.
+pub(crate) fn number_or_nan(text: &[u8]) -> f64 {
+    match number::whole(text) {
+        Some(x) => x,
+        None if text.eq_ignore_ascii_case(b"true") => 1.0,
+        None if text.eq_ignore_ascii_case(b"false") => 0.0,
+        None => f64::NAN,
+    }
+}
+
+impl Number {
+    fn new(slot: usize, lo: f64, hi: f64, missing: Option<Missing>, predicting: bool) -> Self {
+        let (centre, half_width) = ((lo + hi) / 2.0, (hi - lo) / 2.0);
+        let mut number = Number { slot, lo, hi, centre, half_width, fill: None };
+        let fill = missing.unwrap_or(Missing::Middle).fill(lo, hi);
+        number.fill = match fill {
+            Some(fill) => number.encode(fill),
+            None => predicting.then_some(0.0),
+        };
+        number
+    }
+
+    /// Clamps infinities, too.
+    #[inline(always)]
+    pub(crate) fn encode(&self, x: f64) -> Option<f64> {
+        if x.is_nan() {
+            return self.fill;
+        }
+        let x = clamp(x, self.lo, self.hi);
+        // Rounding may end a little beyond 1.
+        Some(clamp((x - self.centre) / self.half_width, -1.0, 1.0))
+    }
+}
+
+/// [`f64::clamp`] for what is not NaN: two instructions.
+#[inline]
+fn clamp(x: f64, lo: f64, hi: f64) -> f64 {
+    let x = if x > lo { x } else { lo };
+    if x < hi { x } else { hi }
+}
+
+impl Category {
+    #[inline(never)]
+    fn number(&self, x: f64, row: &mut Row<'_>) -> bool {
+        self.place(self.lookup.number(x), row)
+    }
+
+    fn place(&self, found: Option<usize>, row: &mut Row<'_>) -> bool {
+        match found.or(self.unknown) {
+            // The baseline has no feature.
+            Some(0) => true,
+            Some(place) => {
+                row.features[self.slot + place - 1] = 1.0;
+                true
+            }
+            None => false,
+        }
+    }
+}

@@ -1,0 +1,127 @@
+use std::{collections::HashMap, fmt};
+
+use serde::{Deserialize, Serialize};
+
+/// A public value of a category.
+///
+/// A text is compared with the text of a cell, without the spaces around it; a number with the
+/// number in a cell, so that `1` is `1.0`; a boolean with `true` and `false` in any case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number.
+    Number(f64),
+    /// A text.
+    Text(String),
+}
+
+impl Value {
+    pub(crate) fn from_toml(value: &toml::Value) -> Option<Self> {
+        match value {
+            toml::Value::String(text) => Some(Value::Text(text.clone())),
+            toml::Value::Integer(i) => Some(Value::Number(*i as f64)),
+            // Zero has two signs and one meaning.
+            toml::Value::Float(x) => x.is_finite().then_some(Value::Number(x + 0.0)),
+            toml::Value::Boolean(b) => Some(Value::Bool(*b)),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Bool(b) => b.fmt(f),
+            Value::Number(x) => x.fmt(f),
+            Value::Text(text) => f.write_str(text.trim()),
+        }
+    }
+}
+
+/// Finds the place of a cell among the values of its column.
+#[derive(Debug)]
+pub(crate) struct Lookup {
+    texts: HashMap<Box<[u8]>, usize>,
+    /// Numbers that a text cell may spell in many ways.
+    numbers: HashMap<u64, usize>,
+    /// Numbers, and texts that are the one spelling of a number, for cells that are numbers.
+    numerals: HashMap<u64, usize>,
+}
+
+impl Lookup {
+    pub(crate) fn new(values: &[Value]) -> Self {
+        let (mut texts, mut numbers, mut numerals) =
+            (HashMap::new(), HashMap::new(), HashMap::new());
+        for (place, value) in values.iter().enumerate() {
+            match value {
+                Value::Bool(b) => {
+                    for spelling in if *b { TRUE } else { FALSE } {
+                        texts.entry(spelling.as_bytes().into()).or_insert(place);
+                    }
+                }
+                Value::Number(x) => {
+                    numbers.insert((x + 0.0).to_bits(), place);
+                    numerals.insert((x + 0.0).to_bits(), place);
+                }
+                Value::Text(text) => {
+                    let text = text.trim();
+                    texts.insert(text.as_bytes().into(), place);
+                    match text.parse::<f64>() {
+                        Ok(x) if x.to_string() == text => {
+                            numerals.entry((x + 0.0).to_bits()).or_insert(place);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        Lookup { texts, numbers, numerals }
+    }
+
+    /// The place of a cell that is text, trimmed.
+    pub(crate) fn text(&self, cell: &[u8]) -> Option<usize> {
+        let exact = self.texts.get(cell).copied();
+        if exact.is_some() || self.numbers.is_empty() {
+            return exact;
+        }
+        let x = crate::number::whole(cell)?;
+        self.numbers.get(&(x + 0.0).to_bits()).copied()
+    }
+
+    /// The place of a cell that is a number.
+    pub(crate) fn number(&self, cell: f64) -> Option<usize> {
+        self.numerals.get(&(cell + 0.0).to_bits()).copied()
+    }
+}
+
+const TRUE: [&str; 3] = ["true", "True", "TRUE"];
+const FALSE: [&str; 3] = ["false", "False", "FALSE"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_texts_and_numbers_are_numbers() {
+        let values = [Value::Text("01".into()), Value::Number(2.0), Value::Bool(true)];
+        let lookup = Lookup::new(&values);
+        assert_eq!(lookup.text(b"01"), Some(0));
+        assert_eq!(lookup.text(b"1"), None);
+        assert_eq!(lookup.number(1.0), None);
+        for two in ["2", "2.0", "+2", "0.2e1"] {
+            assert_eq!(lookup.text(two.as_bytes()), Some(1));
+        }
+        assert_eq!(lookup.number(2.0), Some(1));
+        assert_eq!(lookup.text(b"True"), Some(2));
+        assert_eq!(lookup.text(b"NaN"), None);
+    }
+
+    #[test]
+    fn a_text_finds_the_number_it_spells() {
+        let lookup = Lookup::new(&[Value::Text("A".into()), Value::Text("7".into())]);
+        assert_eq!(lookup.number(7.0), Some(1));
+        assert_eq!(lookup.text(b"7.0"), None);
+    }
+}

@@ -1,0 +1,124 @@
+//! Ranges of columns: estimated privately, or taken from a public file.
+use std::ops::ControlFlow;
+
+use quietly_data::{Block, Encoding, Private, Rule, Schema, Source};
+use quietly_noise::Key;
+
+use crate::{
+    charge::{Charge, Mechanism, Stage},
+    error::Error,
+    release::Door,
+};
+
+/// Values beyond ±2^REACH count as that.
+const REACH: i32 = 200;
+/// Thresholds run over ±2^(k/2) for these k, and 0.
+const FIRST: i32 = -40;
+const LAST: i32 = 120;
+
+/// A private range for one column: from about the lowest hundredth to about the highest, rounded outwards to half powers
+/// of two.
+///
+/// Two choices by the exponential mechanism, each with half of ε, and no δ: pure ε-differential privacy for
+/// one row added or removed. `rows`, about how many rows there are, is public; the fewer there are, the farther from
+/// the ends the levels lie, so that the choice stands on enough rows.
+///
+/// # Errors
+///
+/// [`Error::Data`] if the table cannot be read, [`Error::Parameter`] unless ε is in [0.001, 100].
+pub fn private_range(
+    source: &Source,
+    column: &str,
+    rows: u64,
+    epsilon: f64,
+    key: Key,
+    threads: usize,
+) -> Result<(f64, f64), Error> {
+    let want = "from 0.001 to 100";
+    Error::unless((1e-3..=100.0).contains(&epsilon), "epsilon", want, epsilon)?;
+    let grid = grid();
+    let counts = counts(source, column, threads, &grid)?;
+    let again = counts.as_ref().map(Vec::clone);
+    let level = edge(rows, epsilon);
+    let selection = |level: f64| {
+        let each = 0.5 * epsilon;
+        Mechanism::Selection { add_remove: each, replace_one: each / level.max(1.0 - level) }
+    };
+    let charge = |purpose: &str, level| Charge {
+        purpose: format!("{purpose} end of {column}"),
+        mechanism: selection(level),
+        times: 1,
+    };
+    let charges = vec![charge("lower", level), charge("upper", 1.0 - level)];
+    let names = charges.iter().map(|c| c.purpose.clone()).collect::<Vec<_>>();
+    let mut door = Door::new(key, &[Stage { name: "range".into(), steps: 1, charges }], threads);
+    let low = door.quantile(&names[0], level, counts)?;
+    let high = door.quantile(&names[1], 1.0 - level, again)?;
+    // A threshold is the upper end of its bin; the lower end of the range is one further down.
+    let low = grid[low.saturating_sub(1)];
+    let high = grid[high.max(1)];
+    Ok(if low < high { (low, high) } else { (high.min(low) - 1.0, low.max(high) + 1.0) })
+}
+
+/// The least and the greatest number of a column of a **public** file.
+///
+/// # Errors
+///
+/// [`Error::Data`] if it cannot be read, [`Error::Parameter`] if it has no two different numbers.
+pub fn public_range(source: &Source, column: &str, threads: usize) -> Result<(f64, f64), Error> {
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    values(source, column, threads, &mut |x| {
+        low = low.min(x);
+        high = high.max(x);
+    })?;
+    Error::unless(low < high, "column", "one with at least two different numbers", column)?;
+    Ok((low, high))
+}
+
+/// How far from the ends a quantile is asked for: one in a hundred, or as many rows as the exponential mechanism needs
+/// to tell 322 thresholds apart with a chance of failure of e^-3, but never beyond a quarter.
+fn edge(rows: u64, epsilon: f64) -> f64 {
+    let needed = 2.0 * 2.0 * (((LAST - FIRST + 1) as f64 * 2.0).ln() + 3.0) / epsilon;
+    (needed / rows.max(1) as f64).clamp(0.01, 0.25)
+}
+
+fn grid() -> Vec<f64> {
+    let powers: Vec<f64> = (FIRST..=LAST).map(|k| 2.0_f64.powf(0.5 * f64::from(k))).collect();
+    powers.iter().rev().map(|p| -p).chain([0.0]).chain(powers.iter().copied()).collect()
+}
+
+fn counts(
+    source: &Source,
+    column: &str,
+    threads: usize,
+    grid: &[f64],
+) -> Result<Private<Vec<u64>>, Error> {
+    let mut counts = vec![0; grid.len() + 1];
+    values(source, column, threads, &mut |x| counts[grid.partition_point(|&e| e < x)] += 1)?;
+    Ok(Private::new(counts))
+}
+
+/// Every number of a column; what is missing is left out.
+fn values(
+    source: &Source,
+    column: &str,
+    threads: usize,
+    each: &mut dyn FnMut(f64),
+) -> Result<(), Error> {
+    // The widest range that scales by a power of two: encoding and decoding are exact.
+    let reach = 2.0_f64.powi(REACH);
+    let rule = Rule::Range { lo: -reach, hi: reach, missing: Some(quietly_data::Missing::Drop) };
+    let schema = Schema {
+        rows: 1,
+        unit: "row".into(),
+        missing: quietly_data::Missing::Drop,
+        features: None,
+        columns: vec![(column.into(), rule)],
+    };
+    let encoding = Encoding::new(&schema, source.columns(), None, None)?;
+    source.blocks(&encoding, threads, &mut |block: &Block| {
+        block.features.iter().for_each(|x| each(x * reach));
+        ControlFlow::Continue(())
+    })?;
+    Ok(())
+}

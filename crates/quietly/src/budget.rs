@@ -1,0 +1,131 @@
+//! What may be spent, and between which tables.
+use quietly_accounting::Neighbours;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+/// What a release may cost: (ε, δ) and the neighbouring relation.
+///
+/// ```
+/// use quietly::{Budget, Neighbours};
+///
+/// let budget = Budget::new(1.0, 1e-5)?;
+/// assert_eq!(budget.neighbours(), Neighbours::AddRemove);
+/// assert!(Budget::new(0.0, 1e-5).is_err());
+/// # Ok::<(), quietly::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    #[serde(with = "endless")]
+    epsilon: f64,
+    delta: f64,
+    #[serde(with = "relation")]
+    neighbours: Neighbours,
+}
+
+impl Budget {
+    /// (ε, δ) for one row added or removed.
+    ///
+    /// ε = ∞ asks for no privacy: the plain, exact model, to compare with.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Accounting`] unless ε is in [0.001, 1000] (or infinite) and δ in [1e-12, 0.5].
+    pub fn new(epsilon: f64, delta: f64) -> Result<Self, Error> {
+        let asked = if epsilon == f64::INFINITY { 1.0 } else { epsilon };
+        // The accountant knows its own range.
+        quietly_accounting::gaussian_mu(asked, delta)?;
+        Ok(Budget { epsilon, delta, neighbours: Neighbours::AddRemove })
+    }
+
+    /// The same under another neighbouring relation.
+    #[must_use]
+    pub fn under(self, neighbours: Neighbours) -> Self {
+        Budget { neighbours, ..self }
+    }
+
+    /// ε.
+    pub fn epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    /// δ.
+    pub fn delta(&self) -> f64 {
+        self.delta
+    }
+
+    /// How two tables that must look alike may differ.
+    pub fn neighbours(&self) -> Neighbours {
+        self.neighbours
+    }
+
+    /// Whether any privacy is asked for.
+    pub fn is_private(&self) -> bool {
+        self.epsilon.is_finite()
+    }
+}
+
+/// JSON has no infinity: it is written as a word.
+pub(crate) mod endless {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Number(f64),
+        Word(String),
+    }
+
+    pub(crate) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+        if value.is_finite() { to.serialize_f64(*value) } else { to.serialize_str("infinity") }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        match Written::deserialize(from)? {
+            Written::Number(value) => Ok(value),
+            Written::Word(word) if word == "infinity" => Ok(f64::INFINITY),
+            Written::Word(_) => Err(serde::de::Error::custom("a number or \"infinity\"")),
+        }
+    }
+}
+
+/// The relation, by its name.
+mod relation {
+    use quietly_accounting::Neighbours;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(value: &Neighbours, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(value.name())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Neighbours, D::Error> {
+        let name = String::deserialize(from)?;
+        [Neighbours::AddRemove, Neighbours::ReplaceOne]
+            .into_iter()
+            .find(|n| n.name() == name)
+            .ok_or_else(|| serde::de::Error::custom("add-remove or replace-one"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_survives_being_written() {
+        for epsilon in [1.0, f64::INFINITY] {
+            let budget = Budget::new(epsilon, 1e-5).unwrap().under(Neighbours::ReplaceOne);
+            let text = serde_json::to_string(&budget).unwrap();
+            assert_eq!(serde_json::from_str::<Budget>(&text).unwrap(), budget, "{text}");
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for (epsilon, delta) in
+            [(0.0, 1e-5), (-1.0, 1e-5), (f64::NAN, 1e-5), (1.0, 0.0), (1.0, 1.0), (1.0, f64::NAN)]
+        {
+            assert!(Budget::new(epsilon, delta).is_err(), "{epsilon} {delta}");
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The proof that goes with a model: what was promised, what was spent, and on what grounds.
+use std::fmt;
+
+use quietly_accounting::Neighbours;
+use quietly_noise::Source;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    budget::Budget,
+    charge::{Charge, Mechanism, Sampler, Stage, event},
+    error::Error,
+};
+
+/// What a release promises, and why.
+///
+/// It holds no data: everything in it is known before the first row is read, except where the
+/// randomness came from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Certificate {
+    /// What was asked for.
+    pub asked: Budget,
+    /// The certified upper bound on ε at the δ asked for.
+    #[serde(with = "crate::budget::endless")]
+    pub epsilon: f64,
+    /// What one row is: the unit of privacy.
+    pub unit: String,
+    /// Which rows each step saw.
+    #[serde(flatten)]
+    pub sampler: Sampler,
+    /// Every question that was put to the data, stage by stage.
+    pub stages: Vec<Stage>,
+    /// The theorem behind ε.
+    pub accountant: String,
+    /// (δ, ε): the whole curve.
+    pub curve: Vec<(f64, f64)>,
+    /// What was taken to be public.
+    pub public: Vec<String>,
+    /// Where the noise came from.
+    pub randomness: String,
+    /// Made with a fixed seed, or without any noise: not for release.
+    pub test_only: bool,
+    /// What no part of this promises.
+    pub not_covered: Vec<String>,
+    /// The version that made it.
+    pub made_by: String,
+}
+
+/// What differential privacy does not promise, whoever computes it.
+const NOT_COVERED: [&str; 4] = [
+    "facts about the population that hold with or without any one of its members",
+    "several rows of one person, unless the unit says so: k rows cost k times epsilon",
+    "other releases from the same table: their epsilons and deltas add up",
+    "who can read the table, the machine's memory or its clock while the model is made",
+];
+
+impl Certificate {
+    /// The certificate of a run that went through `stages` under `sampler`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Accounting`] if no theorem covers it.
+    pub(crate) fn new(
+        asked: Budget,
+        sampler: Sampler,
+        stages: &[Stage],
+        public: Vec<String>,
+        unit: &str,
+        source: Option<Source>,
+    ) -> Result<Self, Error> {
+        let mut certificate = Certificate {
+            asked,
+            epsilon: f64::INFINITY,
+            unit: unit.into(),
+            sampler,
+            stages: stages.to_vec(),
+            accountant: "none: no noise was added".into(),
+            curve: Vec::new(),
+            public,
+            randomness: source.map_or("none".into(), |s| s.to_string()),
+            test_only: !source.is_some_and(|s| s.is_private()),
+            not_covered: NOT_COVERED.map(String::from).to_vec(),
+            made_by: concat!("quietly ", env!("CARGO_PKG_VERSION")).into(),
+        };
+        if asked.is_private() && stages.is_empty() {
+            certificate.epsilon = 0.0;
+            certificate.accountant = "none needed: nothing was asked of the data".into();
+        } else if asked.is_private() {
+            let event = event(sampler, stages)?;
+            let answer = quietly_accounting::epsilon(&event, asked.neighbours(), asked.delta())?;
+            assert!(answer.upper <= asked.epsilon(), "a plan never costs more than was asked");
+            certificate.epsilon = answer.upper;
+            certificate.accountant = answer.method.into();
+            let curve = quietly_accounting::curve(&event, asked.neighbours())?;
+            certificate.curve = curve.into_iter().filter(|(_, e)| e.is_finite()).collect();
+        }
+        Ok(certificate)
+    }
+
+    /// What the price means for one person, in words.
+    ///
+    /// (ε, δ) bounds the accuracy of any guess from even odds by (e^ε + δ)/(1 + e^ε).
+    pub fn odds(&self) -> String {
+        let right = 100.0 * (1.0 + self.asked.delta() * (-self.epsilon).exp())
+            / (1.0 + (-self.epsilon).exp());
+        if !self.asked.is_private() || right > 99.94 {
+            return "this model gives no meaningful protection to anybody in the table.".into();
+        }
+        let right = (10.0 * right * (1.0 - 1e-12)).ceil() / 10.0;
+        format!(
+            "if someone's guess about you was 50 : 50, with this model in hand it is right at most {right:.1} times \
+             in 100."
+        )
+    }
+
+    fn how(&self, charge: &Charge) -> String {
+        match (charge.mechanism, self.asked.neighbours()) {
+            (Mechanism::Gaussian { noise }, _) => {
+                format!("Gaussian noise, {noise:.4} times what one row can add")
+            }
+            (Mechanism::Selection { add_remove: epsilon, .. }, Neighbours::AddRemove)
+            | (Mechanism::Selection { replace_one: epsilon, .. }, Neighbours::ReplaceOne) => {
+                format!("exponential mechanism, epsilon {epsilon:.4}")
+            }
+        }
+    }
+
+    /// "one person is in the table or not" and the like.
+    pub fn relation(&self) -> String {
+        let unit = &self.unit;
+        match self.asked.neighbours() {
+            Neighbours::AddRemove => format!("one {unit} is in the table or not"),
+            Neighbours::ReplaceOne => {
+                format!("one {unit} has other values; the number of rows is public")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.asked.is_private() {
+            return writeln!(
+                f,
+                "NO PRIVACY: epsilon was infinite. This model may give away any row of its table.\nmade by {}",
+                self.made_by
+            );
+        }
+        if self.test_only {
+            writeln!(
+                f,
+                "TEST ONLY: made with a fixed seed; whoever knows it can remove the noise.\n"
+            )?;
+        }
+        let epsilon = (self.epsilon * 1e4).ceil() / 1e4;
+        writeln!(
+            f,
+            "epsilon  {epsilon} of {} asked, at delta {:e}",
+            self.asked.epsilon(),
+            self.asked.delta()
+        )?;
+        writeln!(f, "protects {} ({})", self.relation(), self.asked.neighbours().name())?;
+        writeln!(f, "in words {}", self.odds())?;
+        match self.sampler {
+            Sampler::Full => writeln!(f, "asked    every row in every step:")?,
+            Sampler::Allocation { steps } => {
+                writeln!(f, "asked    each row in one of {steps} steps, drawn in secret:")?;
+            }
+        }
+        for stage in &self.stages {
+            for charge in &stage.charges {
+                let (times, how) = (stage.steps * charge.times, self.how(charge));
+                writeln!(f, "         {times:>4} x {}: {how}", charge.purpose)?;
+            }
+        }
+        writeln!(
+            f,
+            "theorem  {}, a certified upper bound; noise rounded to a lattice, exactly",
+            self.accountant
+        )?;
+        writeln!(f, "random   {}", self.randomness)?;
+        writeln!(f, "public   {}", self.public.join("; "))?;
+        writeln!(f, "not      {}", self.not_covered.join(";\ncovered  "))?;
+        write!(f, "made by  {}", self.made_by)
+    }
+}

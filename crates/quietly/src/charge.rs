@@ -1,0 +1,212 @@
+//! What a plan will ask of the data, and what each question costs.
+//!
+//! A [`Charge`] is both: the release door takes its noise from it and the accountant its price, so that
+//! what is charged is what runs.
+use quietly_accounting::{Event, Neighbours};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+/// A kind of question and its noise.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "mechanism", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Mechanism {
+    /// A sum with Gaussian noise: its standard deviation over what one row can add.
+    Gaussian {
+        /// The noise multiplier.
+        noise: f64,
+    },
+    /// A choice by the exponential mechanism: its ε under either relation.
+    Selection {
+        /// ε when a row is added or removed.
+        add_remove: f64,
+        /// ε when a row is replaced.
+        replace_one: f64,
+    },
+}
+
+/// One kind of question.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Charge {
+    /// What the answer is for. Distinct within a plan, as it names a stream of randomness.
+    pub purpose: String,
+    /// How it is answered.
+    #[serde(flatten)]
+    pub mechanism: Mechanism,
+    /// How often in each step of its stage, at most.
+    pub times: u64,
+}
+
+/// Which rows a step sees: the sampler, as the accountant sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "sampler", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Sampler {
+    /// Every step sees every row.
+    Full,
+    /// Each row is in one of `steps` steps, drawn uniformly, secretly and on its own.
+    Allocation {
+        /// How many steps there are.
+        steps: u64,
+    },
+}
+
+impl Charge {
+    fn event(&self) -> Result<Event, Error> {
+        let once = match self.mechanism {
+            Mechanism::Gaussian { noise } => Event::gaussian(noise)?,
+            Mechanism::Selection { add_remove, replace_one } => {
+                Event::selection_with(add_remove, replace_one)?
+            }
+        };
+        Ok(once.repeat(self.times)?)
+    }
+}
+
+/// Some steps that ask the same questions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// What these steps are for.
+    pub name: String,
+    /// How many there are.
+    pub steps: u64,
+    /// What each of them asks.
+    pub charges: Vec<Charge>,
+}
+
+/// What a plan's stages amount to under its sampler.
+///
+/// With [`Sampler::Full`] all questions of all steps compose. With [`Sampler::Allocation`] a row
+/// meets the questions of one step only, drawn uniformly; every step is 1/noise-GDP for a row that
+/// is there or not (Gaussian releases are 1/noise-GDP, choices as in [`selection_mu`], squares
+/// add, and the dearest step counts), which is what the theorem of random allocation asks.
+///
+/// # Panics
+///
+/// If the stages do not have the sampler's number of steps, or ask nothing: bugs of the planner.
+pub(crate) fn event(sampler: Sampler, stages: &[Stage]) -> Result<Event, Error> {
+    match sampler {
+        Sampler::Full => {
+            let mut total: Option<Event> = None;
+            for stage in stages {
+                for charge in &stage.charges {
+                    let next = charge.event()?.repeat(stage.steps)?;
+                    total = Some(total.map_or(next.clone(), |all| all.then(next)));
+                }
+            }
+            Ok(total.expect("a plan asks something"))
+        }
+        Sampler::Allocation { steps } => {
+            assert_eq!(
+                stages.iter().map(|s| s.steps).sum::<u64>(),
+                steps,
+                "steps of an allocation"
+            );
+            let mu = stages.iter().map(Stage::mu).fold(0.0, f64::max);
+            // Rounded to the safe side.
+            Ok(Event::allocation(steps, 1, (1.0 - 1e-12) / mu)?)
+        }
+    }
+}
+
+impl Stage {
+    /// The μ for which one of these steps is μ-GDP for a row that is there or not.
+    fn mu(&self) -> f64 {
+        let square = |charge: &Charge| {
+            let once = match charge.mechanism {
+                Mechanism::Gaussian { noise } => 1.0 / noise,
+                Mechanism::Selection { add_remove, .. } => selection_mu(add_remove),
+            };
+            charge.times as f64 * once * once
+        };
+        self.charges.iter().map(square).sum::<f64>().sqrt()
+    }
+}
+
+/// The μ for which a choice with parameter ε is μ-GDP: 2·Φ⁻¹(1/(1 + e^(-ε/2))), not below.
+///
+/// The exponential mechanism has bounded range ε: logit P(S) - logit Q(S) ≤ ε for every event S. Of all
+/// pairs of probabilities that far apart the symmetric one is farthest apart in Φ⁻¹.
+pub(crate) fn selection_mu(epsilon: f64) -> f64 {
+    2.0 * normal_quantile(1.0 / (1.0 + (-0.5 * epsilon).exp())) * (1.0 + 1e-9)
+}
+
+/// The ε for which a choice is μ-GDP: 2·logit(Φ(μ/2)), not above.
+pub(crate) fn selection_epsilon(mu: f64) -> f64 {
+    // Invert selection_mu, so that one is on the safe side of the other.
+    let (mut low, mut high) = (0.0, 100.0);
+    for _ in 0..100 {
+        let middle = 0.5 * (low + high);
+        if selection_mu(middle) <= mu { low = middle } else { high = middle }
+    }
+    low
+}
+
+/// The mechanism of a quantile at level `level` that takes μ of the budget under `neighbours`.
+///
+/// Its scores -|F - level·n| move by max(level, 1 - level) when a row joins or leaves, and by at
+/// most 1 when it is replaced.
+pub(crate) fn quantile(level: f64, mu: f64, neighbours: Neighbours) -> Mechanism {
+    let apart = level.max(1.0 - level);
+    let epsilon = selection_epsilon(mu);
+    match neighbours {
+        Neighbours::AddRemove => {
+            Mechanism::Selection { add_remove: epsilon, replace_one: epsilon / apart }
+        }
+        Neighbours::ReplaceOne => {
+            Mechanism::Selection { add_remove: epsilon * apart, replace_one: epsilon }
+        }
+    }
+}
+
+/// Φ⁻¹ for p in [1/2, 1): Newton on Φ.
+pub(crate) fn normal_quantile(p: f64) -> f64 {
+    let mut x = 0.0_f64;
+    for _ in 0..100 {
+        let phi = 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
+        let density = (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt();
+        let step = (phi - p) / density.max(1e-300);
+        x -= step.clamp(-1.0, 1.0);
+        if step.abs() < 1e-15 {
+            break;
+        }
+    }
+    x
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selections_and_gaussians_are_exchanged_at_the_published_rate() {
+        // Spec (G4): mu is about 0.627 of a small epsilon.
+        assert!((selection_mu(0.01) / 0.01 - 0.6267).abs() < 1e-3, "{}", selection_mu(0.01));
+        for mu in [1e-4, 0.01, 0.3, 2.0] {
+            let back = selection_mu(selection_epsilon(mu));
+            assert!(back <= mu && back > mu * (1.0 - 1e-6), "{mu} {back}");
+        }
+    }
+
+    /// A selection is at least as private as the Gaussian it is charged as: the exact curve of
+    /// randomised response with bounded range, the worst pair, lies below.
+    #[test]
+    fn the_worst_bounded_range_pair_is_within_the_gaussian() {
+        for epsilon in [0.05_f64, 0.5, 2.0] {
+            let mu = selection_mu(epsilon);
+            let q = 1.0 / (1.0 + (0.5 * epsilon).exp());
+            let p = 1.0 - q;
+            for e in [0.0, 0.1 * epsilon, 0.3 * epsilon, 0.45 * epsilon] {
+                let pair = (p - f64::exp(e) * q).max(0.0);
+                let phi = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
+                let gaussian = phi(-e / mu + mu / 2.0) - e.exp() * phi(-e / mu - mu / 2.0);
+                assert!(pair <= gaussian + 1e-12, "{epsilon} {e}: {pair} {gaussian}");
+            }
+            // At e = 0 they touch: a smaller mu would not cover it.
+            let phi = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
+            let short = 2.0 * phi(0.99 * mu / 2.0) - 1.0;
+            assert!(p - q > short, "{epsilon}");
+        }
+    }
+}

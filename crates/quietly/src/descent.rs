@@ -1,0 +1,132 @@
+//! The parts that descents are made of, and nothing that touches data.
+use crate::model::Link;
+
+/// What a row's gradient is multiplied with: the model, as a descent sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Residual {
+    /// y - u: least squares.
+    Squared,
+    /// y - max(u, 0), also where u is negative: GLMtron, the gradient of the convex matching loss
+    /// max(u, 0)²/2 - y·u.
+    Glmtron,
+    /// y - u where u is positive, otherwise 0: the gradient of least squares through max(u, 0).
+    Relu,
+}
+
+impl Residual {
+    /// How a model with this link is approached.
+    pub(crate) fn approaching(link: Link) -> Self {
+        match link {
+            Link::Linear => Residual::Squared,
+            Link::Relu => Residual::Glmtron,
+        }
+    }
+
+    /// How its last steps are taken.
+    pub(crate) fn polishing(link: Link) -> Self {
+        match link {
+            Link::Linear => Residual::Squared,
+            Link::Relu => Residual::Relu,
+        }
+    }
+
+    /// The factor for a row with score u and target y.
+    #[inline(always)]
+    pub(crate) fn of(self, u: f64, y: f64) -> f64 {
+        match self {
+            Residual::Squared => y - u,
+            Residual::Glmtron => y - u.max(0.0),
+            Residual::Relu => {
+                if u > 0.0 {
+                    y - u
+                } else {
+                    0.0
+                }
+            }
+        }
+    }
+
+    /// How far a step may go, where one is right for least squares. Through max(u, 0) the curvature is between
+    /// all of that of least squares, where every row is active, and half of it, where features are symmetric: 3/2
+    /// contracts at least twofold in either case.
+    pub(crate) fn stretch(self) -> f64 {
+        match self {
+            Residual::Squared => 1.0,
+            Residual::Glmtron | Residual::Relu => 1.5,
+        }
+    }
+}
+
+/// Step sizes of a descent, one for every coordinate, with a heavy ball.
+///
+/// A coordinate whose released gradients change sign, both beyond twice their noise and the second not much smaller
+/// than the first, swings: its step is halved and its speed forgotten. All of it depends on released values only.
+pub(crate) struct StepSize {
+    pub(crate) sizes: Vec<f64>,
+    speed: Vec<f64>,
+    last: Option<(Vec<f64>, f64)>,
+}
+
+impl StepSize {
+    pub(crate) fn new(sizes: Vec<f64>) -> Self {
+        let speed = vec![0.0; sizes.len()];
+        StepSize { sizes, speed, last: None }
+    }
+
+    /// Moves `weights` along a released gradient whose noise has standard deviation `std`.
+    pub(crate) fn go(&mut self, weights: &mut [f64], gradient: Vec<f64>, std: f64, momentum: f64) {
+        if let Some((before, noise)) = &self.last {
+            for j in 0..gradient.len() {
+                let (g, p) = (gradient[j], before[j]);
+                if g * p < 0.0
+                    && g.abs() > 2.0 * std
+                    && p.abs() > 2.0 * noise
+                    && g.abs() > 0.5 * p.abs()
+                {
+                    self.sizes[j] *= 0.5;
+                    self.speed[j] = 0.0;
+                }
+            }
+        }
+        for (j, g) in gradient.iter().enumerate() {
+            self.speed[j] = momentum * self.speed[j] + self.sizes[j] * g;
+            weights[j] += self.speed[j];
+        }
+        self.last = Some((gradient, std));
+    }
+}
+
+/// The average of iterates.
+pub(crate) struct Average {
+    sum: Vec<f64>,
+    count: u64,
+}
+
+impl Average {
+    pub(crate) fn new(width: usize) -> Self {
+        Average { sum: vec![0.0; width], count: 0 }
+    }
+
+    pub(crate) fn take(&mut self, weights: &[f64]) {
+        self.sum.iter_mut().zip(weights).for_each(|(s, w)| *s += w);
+        self.count += 1;
+    }
+
+    pub(crate) fn mean(self) -> Vec<f64> {
+        let count = self.count.max(1) as f64;
+        self.sum.into_iter().map(|s| s / count).collect()
+    }
+}
+
+/// Φ.
+pub(crate) fn normal(x: f64) -> f64 {
+    0.5 * libm::erfc(-x / std::f64::consts::SQRT_2)
+}
+
+/// The median of |Z| for a standard normal Z.
+pub(crate) const MEDIAN: f64 = 0.6745;
+
+/// The share of normal residuals that a clip at `factor` times their median leaves alone.
+pub(crate) fn unclipped(factor: f64) -> f64 {
+    2.0 * normal(MEDIAN * factor) - 1.0
+}

@@ -1,0 +1,164 @@
+//! How a budget is divided: every number of the default regression that depends on public quantities alone.
+//!
+//! With μ the privacy parameter of the whole fit (Gaussian differential privacy), n rows and d features (the constant among
+//! them), three ratios decide: μn, how many noise units the table is worth; d^1.5/(μn), how well a noisy second
+//! moment resolves the features; d/(μn), the noise of a gradient. The constants were found by experiment on other
+//! tables and seeds than those of the published comparison (docs/regression.md).
+use serde::{Deserialize, Serialize};
+
+/// Below this many noise units nothing can be learnt, not even the target's middle.
+const NOTHING: f64 = 30.0;
+/// Wider tables are not whitened: a second moment would not fit.
+pub(crate) const WIDEST: usize = 1000;
+
+/// What a fit does with its budget.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Design {
+    /// How much can be learnt at all.
+    pub reach: Reach,
+    /// How often the features are whitened.
+    pub whitenings: u32,
+    /// Steps with a clip at the median, which find the scale of the residuals.
+    pub robust_steps: u64,
+    /// Cheap steps with a high clip, which find the place.
+    pub cheap_steps: u64,
+    /// Dear steps with a high clip; their average is the answer.
+    pub final_steps: u64,
+    /// Rows are cut to this norm in the second and third whitening, in whitened units.
+    pub whitened_norm: f64,
+    /// By how many quarter powers of two the threshold may fall in one step.
+    pub threshold_depth: i32,
+    /// The level of the tail that the high clip is fitted to.
+    pub tail_level: f64,
+    /// Shares of μ²; they add up to one.
+    pub shares: Shares,
+}
+
+/// How much a budget lets one learn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Reach {
+    /// Nothing: the middle of the target's range is predicted, and nothing is spent.
+    Nothing,
+    /// The middle of the target only.
+    Centre,
+    /// All weights.
+    Weights,
+}
+
+/// Shares of μ², for all questions of a kind together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the questions bear these names")]
+pub struct Shares {
+    pub target_scale: f64,
+    pub target_centre: f64,
+    pub row_norm: f64,
+    pub second_moment: f64,
+    pub first_threshold: f64,
+    pub thresholds: f64,
+    pub high_clip: f64,
+    pub robust: f64,
+    pub cheap: f64,
+    pub last: f64,
+}
+
+impl Design {
+    /// The design for about `rows` rows of `width` features, without the constant.
+    pub(crate) fn new(rows: u64, width: usize, mu: f64) -> Self {
+        let (rows, d) = (rows as f64, (width + 1) as f64);
+        let units = mu * rows;
+        let mut design = Design {
+            reach: Reach::Weights,
+            whitenings: 0,
+            robust_steps: 3,
+            cheap_steps: 6,
+            final_steps: 6,
+            whitened_norm: 0.0,
+            threshold_depth: 12,
+            tail_level: 0.0,
+            shares: Shares::default(),
+        };
+        if units < NOTHING {
+            return Design { reach: Reach::Nothing, ..design };
+        }
+        if d > (0.5 * mu).min(0.2) * rows {
+            design.reach = Reach::Centre;
+            design.shares = Shares { target_scale: 0.5, target_centre: 0.5, ..Shares::default() };
+            return design;
+        }
+        let blur = d.powf(1.5) / units;
+        design.whitenings = match blur {
+            _ if width > WIDEST => 0,
+            b if b < 0.005 => 3,
+            b if b < 0.045 => 2,
+            _ => 1,
+        };
+        // Questions with one number for an answer need little where there are many rows, and a certain least where
+        // there are few.
+        let small = (800.0 / units).clamp(0.25, 1.0);
+        let least = |enough: f64, most: f64| (enough / units).powi(2).min(most);
+        let target = (0.01 * small).max(least(16.0, 0.2));
+        let threshold = 0.0125 * small;
+        let moment = (std::f64::consts::SQRT_2 * blur / 0.06).powi(2).clamp(0.04, 0.12);
+        let mut shares = Shares {
+            target_scale: target,
+            target_centre: target,
+            row_norm: (0.01 * small).max(least(10.0, 0.05)),
+            second_moment: moment * f64::from(design.whitenings),
+            first_threshold: threshold.max(least(12.0, 0.1)),
+            thresholds: threshold * design.robust_steps as f64,
+            high_clip: 0.03,
+            ..Shares::default()
+        };
+        let gradients = 1.0 - shares.total();
+        shares.robust = 0.1 * gradients;
+        shares.cheap = 0.3 * gradients;
+        shares.last = 0.6 * gradients;
+        design.shares = shares;
+        let resolved = 0.1 * moment.sqrt() / (std::f64::consts::SQRT_2 * blur);
+        design.whitened_norm = (d * resolved.clamp(1.5, 6.0)).sqrt();
+        design.threshold_depth = if units * threshold.sqrt() >= 15.0 { 12 } else { 2 };
+        design.tail_level = (1.0 - 10.0 / (shares.high_clip.sqrt() * units)).clamp(0.75, 0.999);
+        design
+    }
+}
+
+impl Shares {
+    pub(crate) fn total(&self) -> f64 {
+        self.target_scale
+            + self.target_centre
+            + self.row_norm
+            + self.second_moment
+            + self.first_threshold
+            + self.thresholds
+            + self.high_clip
+            + self.robust
+            + self.cheap
+            + self.last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_add_up_and_none_is_negative() {
+        for rows in [0, 100, 1_000, 4_000, 20_000, 1_000_000, 1_000_000_000] {
+            for width in [1, 10, 50, 200, 2_000] {
+                for mu in [1e-4, 0.03, 0.27, 0.7, 5.0] {
+                    let design = Design::new(rows, width, mu);
+                    if design.reach == Reach::Nothing {
+                        continue;
+                    }
+                    let total = design.shares.total();
+                    assert!((total - 1.0).abs() < 1e-12, "{rows} {width} {mu}: {total}");
+                    let s = design.shares;
+                    assert!(design.reach == Reach::Centre || s.last > 0.1, "{design:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The one error type of the crate.
+
+/// Why there is no result. Names parameters, columns and files; never a data value.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages explain the fields")]
+#[non_exhaustive]
+pub enum Error {
+    /// The accountant refuses.
+    #[error(transparent)]
+    Accounting(#[from] quietly_accounting::Error),
+    /// The file or its schema cannot be used.
+    #[error(transparent)]
+    Data(#[from] quietly_data::Error),
+    /// No randomness.
+    #[error(transparent)]
+    Noise(#[from] quietly_noise::Error),
+    /// A parameter is outside its domain.
+    #[error("{name} must be {want}, but is {got}")]
+    Parameter { name: &'static str, want: &'static str, got: String },
+    /// The table is too large for what was asked.
+    #[error("{what} would need about {needed}; {instead}")]
+    TooLarge { what: &'static str, needed: String, instead: &'static str },
+    /// The model file cannot be used.
+    #[error("{path} is not a model that this version can read: {why}")]
+    Model { path: String, why: String },
+    /// A file could not be read or written.
+    #[error("{path}: {why}")]
+    File { path: String, why: String },
+    /// The run was asked to stop. Nothing was saved.
+    #[error("stopped before the end; nothing was saved")]
+    Stopped,
+}
+
+impl Error {
+    /// The stable code that `quietly explain` takes.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Accounting(error) => error.code(),
+            Error::Data(error) => error.code(),
+            Error::Noise(_) => "Q01",
+            Error::Parameter { .. } => "Q02",
+            Error::TooLarge { .. } => "Q03",
+            Error::Model { .. } => "Q04",
+            Error::File { .. } => "Q05",
+            Error::Stopped => "Q06",
+        }
+    }
+
+    /// Whether what was asked for is understood and refused, rather than broken.
+    pub fn is_refusal(&self) -> bool {
+        use quietly_data::Error as Data;
+        match self {
+            Error::Data(error) => !matches!(error, Data::Unreadable { .. } | Data::Damaged { .. }),
+            Error::Accounting(_) | Error::Parameter { .. } | Error::TooLarge { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Error::Accounting(_) => "see `quietly account --help`",
+            Error::Data(_) => "`quietly init FILE` writes a schema to start from",
+            Error::Noise(_) => "no noise could be made, so nothing was released",
+            Error::Parameter { .. } => "change that parameter; nothing was spent",
+            Error::TooLarge { .. } => "nothing was spent",
+            Error::Model { .. } => "make the model again with `quietly fit`, or update quietly",
+            Error::File { .. } => "is the path right, and is there room?",
+            Error::Stopped => "start again when you like; nothing was written",
+        }
+        .into()
+    }
+
+    pub(crate) fn unless(
+        good: bool,
+        name: &'static str,
+        want: &'static str,
+        got: impl ToString,
+    ) -> Result<(), Self> {
+        if good { Ok(()) } else { Err(Self::Parameter { name, want, got: got.to_string() }) }
+    }
+}

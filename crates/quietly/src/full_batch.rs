@@ -1,0 +1,268 @@
+//! The default regression: whitened full-batch descent, robust first, with a high clip last.
+//!
+//! Every question to the data goes through the door under one of the names below; between them there is only
+//! post-processing. Given the answers before it, each question is a sum of rows clipped to a known norm or a quantile, so
+//! the plan's charges compose (adaptive composition), and nothing else depends on a row.
+//!
+//! 1. The target's scale and centre: private medians.
+//! 2. Up to three whitenings. Each takes the second moment of rows cut to a known norm, in the space that the ones before
+//!    have whitened, so that three of them resolve directions that one would lose in its noise. Cutting rows biases
+//!    the second moment, but it only decides the metric, not the answer.
+//! 3. A metric for clipping, between the whitened one (least noise) and the table's own (few rows clipped when there is
+//!    budget to spare): covariance + λ. λ and the highest clip that noise allows follow from the budget.
+//! 4. Three steps with a clip at the median find the scale of the residuals, whatever their tails.
+//! 5. Steps with a high clip remove the bias of the first: cheap ones with a heavy ball, then dear ones that are averaged.
+//! 6. What is known of the noise in that average shrinks it (James and Stein), so that little budget gives little model
+//!    rather than a wild one.
+use quietly_data::{Private, Table};
+
+use crate::{
+    charge::normal_quantile,
+    counts::tally,
+    descent::{Average, MEDIAN, Residual, StepSize, unclipped},
+    design::Reach,
+    error::Error,
+    lattice::Lattice,
+    linalg::{Square, dot},
+    metric::{Metric, Whitening},
+    model::Link,
+    pass::{Affine, Cached, Grid, Query, Rows, second_moment},
+    plan::{Plan, Unit, Watch, tell},
+    release::{Door, LatticeSum},
+};
+
+pub(crate) const SCALE: &str = "scale of the target";
+pub(crate) const CENTRE: &str = "centre of the target";
+pub(crate) const NORM: &str = "norm of the rows";
+pub(crate) const MOMENT: &str = "second moment";
+pub(crate) const FIRST: &str = "first threshold";
+pub(crate) const ROBUST: &str = "gradient, clipped at the median";
+pub(crate) const THRESHOLD: &str = "threshold";
+pub(crate) const TAIL: &str = "tail of the residuals";
+pub(crate) const CHEAP: &str = "gradient, first steps";
+pub(crate) const LAST: &str = "gradient, last steps";
+
+/// The value of the constant feature.
+const CONSTANT: f64 = 0.5;
+/// The heavy ball of the cheap steps.
+const MOMENTUM: f64 = 0.4;
+
+/// The intercept and the weights, in units of the target's range.
+pub(crate) fn fit(
+    plan: &Plan,
+    table: Private<Table>,
+    unit: &Unit,
+    door: &mut Door,
+    threads: usize,
+    watch: &mut Watch<'_>,
+) -> Result<(f64, Vec<f64>), Error> {
+    let (width, design) = (plan.width, &plan.design);
+    let steps = u64::from(design.whitenings)
+        + design.robust_steps
+        + design.cheap_steps
+        + design.final_steps;
+    let mut done = 0;
+    let mut step = |watch: &mut Watch<'_>| {
+        done += 1;
+        tell(watch, "step", done, steps)
+    };
+
+    // 1. The target.
+    let (scale, centre) = target(plan.link, &table, unit, door, threads)?;
+    if design.reach == Reach::Centre {
+        return Ok((centre, vec![0.0; width]));
+    }
+    let y = |raw: f64| unit.of(raw) - centre;
+
+    // 2. Whitening.
+    let norm = 1.1 * row_norm(width, &table, door, threads)?;
+    let mut whitening = Whitening::new(width, CONSTANT, norm, plan.rows);
+    for round in 0..design.whitenings {
+        step(watch)?;
+        let cut = if round == 0 { norm } else { design.whitened_norm };
+        let lattice = Lattice::for_products(cut, width + 1);
+        let sum = table.as_ref().map(|table| {
+            if round == 0 {
+                let map = Affine::identity(width, CONSTANT);
+                second_moment(&Rows::all(table, &map), &lattice, threads)
+            } else {
+                second_moment(&Cached::new(table, &whitening.map(), threads), &lattice, threads)
+            }
+        });
+        let bound = (lattice.bound() as f64).powi(2);
+        let what = LatticeSum { sum, bound, unit: lattice.step() * lattice.step() };
+        let (upper, std) = door.matrix(MOMENT, width + 1, what)?;
+        whitening.refine(&Square::symmetric(width + 1, &upper), std);
+    }
+
+    // 3. The metric, and the rows in it.
+    let noise = door.noise(LAST) / (design.final_steps as f64).sqrt();
+    let mut metric = Metric::new(whitening, plan.rows, noise);
+    let rows = table.map(|table| metric.cached(&table, threads));
+
+    // 4. Robust steps.
+    let residual = Residual::approaching(plan.link);
+    let d = width + 1;
+    let mut session = Session { rows, y, door, threads, count: plan.rows as f64 };
+    let mut w = vec![0.0; d];
+    let start = scale * (d as f64).sqrt();
+    let grid = quarters(start, -40, 8);
+    let mut threshold = session.threshold(FIRST, 0.5, &grid, &w, residual)?;
+    for _ in 0..design.robust_steps {
+        step(watch)?;
+        let (gradient, _) = session.gradient(ROBUST, threshold, &w, residual)?;
+        // A clip at the median leaves half of the curvature.
+        let far = 2.0 * residual.stretch();
+        for j in 0..d {
+            w[j] += far * metric.multipliers[j] * gradient[j];
+        }
+        let grid = quarters(threshold, -design.threshold_depth, 0);
+        threshold = session.threshold(THRESHOLD, 0.5, &grid, &w, residual)?;
+    }
+
+    // 5. The high clip: as far as noise allows, but no farther than the residuals reach.
+    let mut factor = metric.highest_clip;
+    if factor > 2.0 {
+        let level = design.tail_level;
+        let normal = normal_quantile(0.5 * (1.0 + level)) / MEDIAN;
+        let tail = session.threshold(TAIL, level, &quarters(threshold, 0, 24), &w, residual)?;
+        let heaviness = tail / threshold / normal;
+        factor = factor.min((0.7 * normal * heaviness.powi(3)).max(2.0));
+    }
+    let clip = threshold * factor;
+    let left = unclipped(factor);
+    let gentle = |m: &f64| m / (1.0 + 0.02 * (m - 1.0)) / left;
+    let mut stepping = StepSize::new(metric.multipliers.iter().map(gentle).collect());
+    let mut average = Average::new(d);
+    let mut noises = Vec::new();
+    for t in 0..design.cheap_steps + design.final_steps {
+        step(watch)?;
+        let last = t >= design.cheap_steps;
+        let residual = if last { Residual::polishing(plan.link) } else { residual };
+        let purpose = if last { LAST } else { CHEAP };
+        let (mut gradient, std) = session.gradient(purpose, clip, &w, residual)?;
+        gradient.iter_mut().for_each(|g| *g *= residual.stretch());
+        let std = std * residual.stretch();
+        let momentum = if last { 0.0 } else { MOMENTUM };
+        stepping.go(&mut w, gradient, std, momentum);
+        noises.push((std, momentum, last));
+        if last {
+            average.take(&w);
+        }
+    }
+    let w = average.mean();
+
+    // 6. Shrinkage, and back to the table's own columns.
+    let w = metric.shrink(w, &stepping.sizes, left, &noises);
+    let (weights, constant) = metric.unmap(&w);
+    Ok((centre + constant * CONSTANT, weights))
+}
+
+/// Rows to be asked, and the door to ask through.
+struct Session<'a, Y> {
+    rows: Private<Cached>,
+    y: Y,
+    door: &'a mut Door,
+    threads: usize,
+    count: f64,
+}
+
+impl<Y: Fn(f64) -> f64 + Sync> Session<'_, Y> {
+    /// A noisy mean gradient, and the standard deviation of its noise.
+    fn gradient(
+        &mut self,
+        purpose: &str,
+        clip: f64,
+        weights: &[f64],
+        residual: Residual,
+    ) -> Result<(Vec<f64>, f64), Error> {
+        let lattice = Lattice::for_sums(clip.clamp(1e-250, 1e250), weights.len());
+        let (y, threads) = (&self.y, self.threads);
+        let of = |u: f64, raw: f64| residual.of(u, y(raw));
+        let query = Query { weights, residual: of, clip: Some(&lattice), grid: None };
+        let sum = self.rows.as_ref().map(|rows| rows.pass(&query, threads).sum);
+        let what = LatticeSum { sum, bound: lattice.bound() as f64, unit: lattice.step() };
+        let (mut mean, std) = self.door.sum(purpose, what)?;
+        mean.iter_mut().for_each(|g| *g /= self.count);
+        Ok((mean, std / self.count))
+    }
+
+    /// The threshold below which about `level` of the gradients' norms lie.
+    fn threshold(
+        &mut self,
+        purpose: &str,
+        level: f64,
+        thresholds: &[f64],
+        weights: &[f64],
+        residual: Residual,
+    ) -> Result<f64, Error> {
+        let (y, threads) = (&self.y, self.threads);
+        let of = |u: f64, raw: f64| residual.of(u, y(raw));
+        let grid = Grid::new(thresholds.to_vec());
+        let query = Query { weights, residual: of, clip: None, grid: Some(&grid) };
+        let counts = self.rows.as_ref().map(|rows| rows.pass(&query, threads).counts);
+        Ok(thresholds[self.door.quantile(purpose, level, counts)?])
+    }
+}
+
+/// `start`·2^(k/4) for k from `first` to `last`.
+pub(crate) fn quarters(start: f64, first: i32, last: i32) -> Vec<f64> {
+    (first..=last).map(|k| start * 2.0_f64.powf(0.25 * f64::from(k))).collect()
+}
+
+/// The private median of |y|, and that of y on a grid of that size; a ReLU model is not moved.
+pub(crate) fn target(
+    link: Link,
+    table: &Private<Table>,
+    unit: &Unit,
+    door: &mut Door,
+    threads: usize,
+) -> Result<(f64, f64), Error> {
+    let wide = quarters(1.0, -120, 120);
+    let grid = Grid::new(wide.clone());
+    let bin = |raw: f64| grid.bin(unit.of(raw).abs());
+    let counts = table.as_ref().map(|t| tally(t.target(), grid.bins(), bin, threads));
+    let scale = wide[door.quantile(SCALE, 0.5, counts)?];
+    let (centres, bin) = centres(scale);
+    let bin = |raw: f64| bin(unit.of(raw));
+    let counts = table.as_ref().map(|t| tally(t.target(), centres.len() + 1, bin, threads));
+    let centre = centres[door.quantile(CENTRE, 0.5, counts)?];
+    Ok((scale, if link == Link::Linear { centre } else { 0.0 }))
+}
+
+/// 801 thresholds from -2·scale to 2·scale, and the bin of a value among them.
+pub(crate) fn centres(scale: f64) -> (Vec<f64>, impl Fn(f64) -> usize + Sync) {
+    let step = scale / 200.0;
+    let thresholds = (0..=800).map(|k| -2.0 * scale + step * f64::from(k)).collect();
+    // As a cast: below 0 and not a number give 0, beyond the end the last bin.
+    let bin = move |y: f64| ((((y + 2.0 * scale) / step).ceil()) as usize).min(801);
+    (thresholds, bin)
+}
+
+/// The private median of the norms of rows, the constant among their features.
+fn row_norm(
+    width: usize,
+    table: &Private<Table>,
+    door: &mut Door,
+    threads: usize,
+) -> Result<f64, Error> {
+    let thresholds = norms(width);
+    let grid = Grid::new(thresholds.clone());
+    let zero = vec![0.0; width + 1];
+    let query = Query { weights: &zero, residual: |_, _| 1.0, clip: None, grid: Some(&grid) };
+    let map = Affine::identity(width, CONSTANT);
+    let counts = table.as_ref().map(|t| Rows::all(t, &map).pass(&query, threads).counts);
+    Ok(thresholds[door.quantile(NORM, 0.5, counts)?])
+}
+
+/// From the least norm a row can have to the greatest, in eighth powers of two.
+pub(crate) fn norms(width: usize) -> Vec<f64> {
+    let most = (width as f64 + CONSTANT * CONSTANT).sqrt() / CONSTANT;
+    let steps = (8.0 * most.log2()).ceil() as i32 + 1;
+    (0..=steps).map(|k| CONSTANT * 2.0_f64.powf(f64::from(k) / 8.0)).collect()
+}
+
+/// ⟨a, a⟩ weighted by `h`.
+pub(crate) fn weighted(h: &[f64], a: &[f64]) -> f64 {
+    dot(&h.iter().zip(a).map(|(h, a)| h * a).collect::<Vec<_>>(), a)
+}

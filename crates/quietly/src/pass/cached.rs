@@ -1,0 +1,275 @@
+//! Transformed rows, kept in memory for methods that come back to them many times.
+use std::{ops::Range, sync::Mutex};
+
+use quietly_data::Table;
+
+use super::{
+    ABREAST, Affine, Block, LANES, Linear, Query, Tally, across, dispatch, filled, in_lanes,
+    transform::TILE,
+    workers::{Gathered, in_blocks},
+};
+use crate::lattice::{nearest, norm};
+
+/// How many rows a worker takes at a time.
+const BLOCK: usize = 1024;
+
+/// As many rows are transformed together as stay in the cache.
+const SHEET: usize = 64;
+
+/// Rows z in single precision, each with a bound on its norm and its target.
+///
+/// Every number is finite: a row that is not, or is too large for single precision, is zero.
+pub(crate) struct Cached {
+    width: usize,
+    /// Chunks per row; the last is filled up with zeros.
+    stride: usize,
+    pub(super) chunks: Vec<[f32; LANES]>,
+    /// ‖z‖ of the numbers that are stored, rounded up.
+    pub(super) norms: Vec<f32>,
+    targets: Vec<f64>,
+}
+
+/// A public map from the rows of a table to those of a [`Cached`].
+pub(crate) trait Map: Sync {
+    /// How many features the table must have.
+    fn table_width(&self) -> usize;
+
+    /// How many features a transformed row has.
+    fn width(&self) -> usize;
+
+    /// Writes the transformed rows of the table, `stride` chunks each, in front of zeros.
+    fn fill(&self, rows: &[f64], into: &mut [[f32; LANES]], stride: usize);
+}
+
+impl Map for Affine {
+    fn table_width(&self) -> usize {
+        self.table_width()
+    }
+
+    fn width(&self) -> usize {
+        self.width()
+    }
+
+    #[inline(always)]
+    fn fill(&self, rows: &[f64], into: &mut [[f32; LANES]], stride: usize) {
+        let width = self.table_width();
+        for (i, into) in into.chunks_exact_mut(stride).enumerate() {
+            let (whole, rest) = rows[i * width..][..width].as_chunks();
+            let last = (!rest.is_empty()).then(|| filled(rest));
+            let columns = whole.iter().chain(&last).zip(&self.columns);
+            for (into, (x, columns)) in into.iter_mut().zip(columns) {
+                *into = columns.apply(x).map(|z| z as f32);
+            }
+            into[width / LANES][width % LANES] = self.constant as f32;
+        }
+    }
+}
+
+impl Map for Linear {
+    fn table_width(&self) -> usize {
+        self.table_width()
+    }
+
+    fn width(&self) -> usize {
+        self.width()
+    }
+
+    #[inline(always)]
+    fn fill(&self, rows: &[f64], into: &mut [[f32; LANES]], stride: usize) {
+        let width = self.table_width();
+        let mut sheet = vec![0.0; SHEET * (width + 1)];
+        for (i, into) in into.chunks_mut(SHEET * stride).enumerate() {
+            let rows = &rows[i * SHEET * width..][..into.len() / stride * width];
+            for (r, x) in sheet.chunks_exact_mut(width + 1).take(into.len() / stride).enumerate() {
+                for ((x, row), offset) in x.iter_mut().zip(&rows[r * width..]).zip(&self.offset) {
+                    *x = row - offset;
+                }
+                x[width] = 1.0;
+            }
+            for (t, tile) in self.tiles.iter().enumerate() {
+                for (x, into) in
+                    sheet.chunks_exact(ABREAST * (width + 1)).zip(into.chunks_mut(ABREAST * stride))
+                {
+                    let products = multiplied(tile, x);
+                    for (product, into) in products.iter().zip(into.chunks_exact_mut(stride)) {
+                        let from = product.as_chunks::<LANES>().0;
+                        for (into, from) in into[t * TILE / LANES..].iter_mut().zip(from) {
+                            *into = from.map(|z| z as f32);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A block of rows to be transformed.
+struct Fill<'a, M> {
+    map: &'a M,
+    rows: &'a [f64],
+    chunks: &'a mut [[f32; LANES]],
+    norms: &'a mut [f32],
+}
+
+impl<M: Map> Block for Fill<'_, M> {
+    #[inline(always)]
+    fn run(self) {
+        let stride = self.chunks.len() / self.norms.len();
+        self.map.fill(self.rows, self.chunks, stride);
+        for (row, norm) in self.chunks.chunks_exact_mut(stride).zip(self.norms) {
+            *norm = seal(row);
+        }
+    }
+}
+
+impl Cached {
+    /// The rows of `table` under `map`.
+    pub(crate) fn new<M: Map>(table: &Table, map: &M, threads: usize) -> Self {
+        assert_eq!(table.width(), map.table_width(), "a map for this table");
+        let (rows, width) = (table.rows(), table.width());
+        let stride = map.width().div_ceil(LANES).max(1);
+        let mut chunks = vec![[0.0; LANES]; rows * stride];
+        let mut norms = vec![0.0; rows];
+        let blocks: Vec<_> = chunks
+            .chunks_mut(BLOCK * stride)
+            .zip(norms.chunks_mut(BLOCK))
+            .enumerate()
+            .map(|(i, (chunks, norms))| {
+                let rows = &table.features()[i * BLOCK * width..][..norms.len() * width];
+                Mutex::new(Some(Fill { map, rows, chunks, norms }))
+            })
+            .collect();
+        let work = |(): &mut (), taken: Range<usize>| {
+            for block in &blocks[taken] {
+                let block = block.lock().ok().and_then(|mut block| block.take());
+                dispatch(block.expect("every block is taken once"));
+            }
+        };
+        in_blocks(blocks.len(), 1, threads, || (), work);
+        drop(blocks);
+        Self { width: map.width(), stride, chunks, norms, targets: table.target().to_vec() }
+    }
+
+    /// How many rows there are. This number is private unless the relation is replace-one.
+    pub(crate) fn rows(&self) -> usize {
+        self.norms.len()
+    }
+
+    /// How many features a row has.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The chunks of one row.
+    #[inline(always)]
+    pub(super) fn row(&self, row: usize) -> &[[f32; LANES]] {
+        &self.chunks[row * self.stride..][..self.stride]
+    }
+
+    /// One pass over all rows.
+    pub(crate) fn pass<L>(&self, query: &Query<'_, L>, threads: usize) -> Tally
+    where
+        L: Fn(f64, f64) -> f64 + Sync,
+    {
+        assert_eq!(query.weights.len(), self.width, "a weight for every feature");
+        let weights = in_lanes(query.weights);
+        let work = |into: &mut Gathered, block: Range<usize>| {
+            dispatch(CachedBlock { rows: self, weights: &weights, query, block, into });
+            into.end_block();
+        };
+        let sums = query.clip.map_or(0, |_| weights.len() * LANES);
+        let start = || Gathered::new(sums, query.bins());
+        let workers = in_blocks(self.rows(), BLOCK, threads, start, work);
+        Tally::of(workers, query.sums())
+    }
+}
+
+/// A block of rows to be asked.
+struct CachedBlock<'a, L> {
+    rows: &'a Cached,
+    weights: &'a [[f64; LANES]],
+    query: &'a Query<'a, L>,
+    block: Range<usize>,
+    into: &'a mut Gathered,
+}
+
+impl<L: Fn(f64, f64) -> f64 + Sync> Block for CachedBlock<'_, L> {
+    #[inline(always)]
+    fn run(mut self) {
+        let Range { start, end } = self.block;
+        let quads = (end - start) / ABREAST;
+        for i in (start..).step_by(ABREAST).take(quads) {
+            self.add([i, i + 1, i + 2, i + 3]);
+        }
+        for i in start + quads * ABREAST..end {
+            self.add([i]);
+        }
+    }
+}
+
+impl<L: Fn(f64, f64) -> f64 + Sync> CachedBlock<'_, L> {
+    /// Adds `R` rows, in two sweeps: scores, then gradients.
+    #[inline(always)]
+    fn add<const R: usize>(&mut self, rows: [usize; R]) {
+        let Self { rows: cached, weights, query, into, .. } = self;
+        let chunks = rows.map(|row| &cached.row(row)[..weights.len()]);
+        let mut scores = [[0.0; LANES]; R];
+        for (j, weights) in weights.iter().enumerate() {
+            for r in 0..R {
+                for lane in 0..LANES {
+                    scores[r][lane] += f64::from(chunks[r][j][lane]) * weights[lane];
+                }
+            }
+        }
+        let coefficients = query.judge(
+            across(scores),
+            rows.map(|row| f64::from(cached.norms[row])),
+            rows.map(|row| cached.targets[row]),
+            &mut into.counts,
+        );
+        let width = into.block.len();
+        let rows = chunks.map(|chunks| &chunks.as_flattened()[..width]);
+        for (j, sum) in into.block.iter_mut().enumerate() {
+            for r in 0..R {
+                *sum += nearest(coefficients[r] * f64::from(rows[r][j]));
+            }
+        }
+    }
+}
+
+/// The product of one tile of a matrix with several rows; every entry is added up in the order of
+/// the columns.
+#[inline(always)]
+fn multiplied(tile: &[[f64; TILE]], rows: &[f64]) -> [[f64; TILE]; ABREAST] {
+    let width = tile.len();
+    let rows: [&[f64]; ABREAST] = std::array::from_fn(|r| &rows[r * width..][..width]);
+    let mut sums = [[0.0; TILE]; ABREAST];
+    for (j, column) in tile.iter().enumerate() {
+        for r in 0..ABREAST {
+            for i in 0..TILE {
+                sums[r][i] += rows[r][j] * column[i];
+            }
+        }
+    }
+    sums
+}
+
+/// Makes a row that is not finite zero; returns its norm, rounded up.
+#[inline(always)]
+fn seal(row: &mut [[f32; LANES]]) -> f32 {
+    let mut squares = [0.0; LANES];
+    let mut finite = true;
+    for chunk in row.iter() {
+        for lane in 0..LANES {
+            // The square of any single is finite in double precision.
+            squares[lane] += f64::from(chunk[lane]) * f64::from(chunk[lane]);
+            finite &= chunk[lane].is_finite();
+        }
+    }
+    if !finite {
+        row.fill([0.0; LANES]);
+        return f32::MIN_POSITIVE;
+    }
+    // The nearest single may be below, the next one is not.
+    (norm(across([squares])[0]) as f32).next_up()
+}

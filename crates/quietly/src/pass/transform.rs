@@ -1,0 +1,110 @@
+//! Public maps from the rows of a table to the rows that are learnt from.
+use super::{LANES, in_lanes};
+
+/// Beyond this a parameter could make the square of a feature overflow, and the row count as zero.
+const LARGEST: f64 = 1e100;
+
+/// Every feature shifted and scaled, x'_j = (x_j - shift_j)·scale_j, and a constant one after them.
+#[derive(Clone, Debug)]
+pub(crate) struct Affine {
+    pub(super) shift: Vec<f64>,
+    pub(super) scale: Vec<f64>,
+    pub(super) constant: f64,
+    /// The same shifts and scales, in lanes.
+    pub(super) columns: Vec<Columns>,
+}
+
+/// The parameters of as many columns as there are lanes; zero where there is no column.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Columns {
+    shift: [f64; LANES],
+    scale: [f64; LANES],
+}
+
+impl Affine {
+    /// # Panics
+    ///
+    /// Unless there is one shift for every scale and all numbers are within ±1e100: the map is
+    /// public.
+    pub(crate) fn new(shift: &[f64], scale: &[f64], constant: f64) -> Self {
+        assert_eq!(shift.len(), scale.len(), "a shift for every scale");
+        for number in shift.iter().chain(scale).chain([&constant]) {
+            assert!(number.abs() <= LARGEST, "a map must be finite, and within 1e100");
+        }
+        let columns = in_lanes(shift)
+            .into_iter()
+            .zip(in_lanes(scale))
+            .map(|(shift, scale)| Columns { shift, scale })
+            .collect();
+        Self { shift: shift.to_vec(), scale: scale.to_vec(), constant, columns }
+    }
+
+    /// Rows as they are, with a constant feature.
+    pub(crate) fn identity(width: usize, constant: f64) -> Self {
+        Self::new(&vec![0.0; width], &vec![1.0; width], constant)
+    }
+
+    /// How many features the table has.
+    pub(crate) fn table_width(&self) -> usize {
+        self.shift.len()
+    }
+
+    /// How many features a transformed row has.
+    pub(crate) fn width(&self) -> usize {
+        self.shift.len() + 1
+    }
+}
+
+impl Columns {
+    #[inline(always)]
+    pub(super) fn apply(&self, x: &[f64; LANES]) -> [f64; LANES] {
+        std::array::from_fn(|lane| (x[lane] - self.shift[lane]) * self.scale[lane])
+    }
+}
+
+/// z = P·[x - offset; 1] for a matrix P.
+#[derive(Clone, Debug)]
+pub(crate) struct Linear {
+    pub(super) offset: Vec<f64>,
+    width: usize,
+    /// For every [`TILE`] rows of P: its columns, one after the other, zero where P has ended.
+    pub(super) tiles: Vec<Vec<[f64; TILE]>>,
+}
+
+/// As many outputs are made at once as fit in registers for all rows abreast.
+pub(super) const TILE: usize = 8;
+
+impl Linear {
+    /// The map with this offset and matrix, whose rows have one entry more than the offset and
+    /// lie one after the other.
+    ///
+    /// # Panics
+    ///
+    /// If the shapes do not fit or a number is not within ±1e100: the map is public.
+    pub(crate) fn new(offset: &[f64], matrix: &[f64]) -> Self {
+        let columns = offset.len() + 1;
+        assert!(matrix.len().is_multiple_of(columns), "matrix must have a column per feature");
+        for number in offset.iter().chain(matrix) {
+            assert!(number.abs() <= LARGEST, "a map must be finite, and within 1e100");
+        }
+        let rows: Vec<_> = matrix.chunks_exact(columns).collect();
+        let entry = |row: usize, j: usize| rows.get(row).map_or(0.0, |row| row[j]);
+        let tiles = (0..rows.len().div_ceil(TILE))
+            .map(|tile| {
+                let column = |j| std::array::from_fn(|i| entry(tile * TILE + i, j));
+                (0..columns).map(column).collect()
+            })
+            .collect();
+        Self { offset: offset.to_vec(), width: rows.len(), tiles }
+    }
+
+    /// How many features the table has.
+    pub(crate) fn table_width(&self) -> usize {
+        self.offset.len()
+    }
+
+    /// How many features a transformed row has.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+}

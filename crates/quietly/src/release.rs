@@ -1,0 +1,362 @@
+//! The one door: private values go in, noise is added, public values come out.
+//!
+//! This is the only file that calls `Private::declassify` (a test looks). Every release is looked up
+//! among the plan's charges first, takes its noise from there, and is counted; a release that was
+//! not planned is a bug and panics before any value is touched.
+use std::num::NonZero;
+
+use quietly_data::Private;
+use quietly_noise::{ExponentialMechanism, Key, Ratio, RoundedNormal, Source, Stream};
+
+use crate::{
+    charge::{Mechanism, Stage},
+    error::Error,
+};
+
+/// Levels of quantiles are multiples of 2^-LEVEL_BITS, so that scores are integers.
+pub(crate) const LEVEL_BITS: u32 = 10;
+
+/// A sum of integer vectors to each of which one row contributes a bounded one.
+pub(crate) struct LatticeSum {
+    /// The exact sum.
+    pub(crate) sum: Private<Vec<i64>>,
+    /// The most that one row's vector can measure, in the Euclidean norm.
+    pub(crate) bound: f64,
+    /// What one unit of the integers is worth.
+    pub(crate) unit: f64,
+}
+
+/// Releases what a plan allows, and no more.
+pub(crate) struct Door {
+    key: Key,
+    open: Vec<Open>,
+    threads: NonZero<usize>,
+}
+
+struct Open {
+    purpose: String,
+    mechanism: Mechanism,
+    stream: Stream,
+    left: u64,
+    used: u64,
+}
+
+impl Door {
+    /// A door for the questions of these stages.
+    ///
+    /// # Panics
+    ///
+    /// If two questions have one name: they would share their noise.
+    pub(crate) fn new(key: Key, stages: &[Stage], threads: usize) -> Self {
+        let mut open: Vec<Open> = Vec::new();
+        for stage in stages {
+            for charge in &stage.charges {
+                let purpose = charge.purpose.clone();
+                assert!(open.iter().all(|o| o.purpose != purpose), "{purpose} is planned twice");
+                let (stream, left) = (key.stream(&purpose), charge.times * stage.steps);
+                open.push(Open { purpose, mechanism: charge.mechanism, stream, left, used: 0 });
+            }
+        }
+        Door { key, open, threads: NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN) }
+    }
+
+    /// Where the randomness comes from.
+    pub(crate) fn source(&self) -> Source {
+        self.key.source()
+    }
+
+    /// The planned noise of a sum, over what one row can add.
+    pub(crate) fn noise(&self, purpose: &str) -> f64 {
+        let open = self.open.iter().find(|o| o.purpose == purpose);
+        match open.unwrap_or_else(|| panic!("{purpose} is not in the plan")).mechanism {
+            Mechanism::Gaussian { noise } => noise,
+            Mechanism::Selection { .. } => panic!("{purpose} is not planned as a sum"),
+        }
+    }
+
+    /// Something computed without any noise: for plans that promise nothing, and for no other.
+    ///
+    /// # Panics
+    ///
+    /// If the plan has questions: then the answer is to go through them.
+    pub(crate) fn plain<T, U>(&self, value: Private<T>, compute: impl FnOnce(T) -> U) -> U {
+        assert!(self.open.is_empty(), "only a plan that promises nothing is answered plainly");
+        compute(value.declassify())
+    }
+
+    /// A stream for sampling, apart from all noise.
+    pub(crate) fn sampling(&self) -> Stream {
+        self.key.stream("which rows belong to which step")
+    }
+
+    /// A noisy sum, and the standard deviation of its noise, both in real units.
+    pub(crate) fn sum(
+        &mut self,
+        purpose: &str,
+        what: LatticeSum,
+    ) -> Result<(Vec<f64>, f64), Error> {
+        let threads = self.threads;
+        let (noise, stream, step) = self.gaussian(purpose);
+        let scale = above(noise * what.bound);
+        let mut sum = what.sum.declassify();
+        RoundedNormal::new(scale)?.add_threads(stream, step, &mut sum, threads)?;
+        Ok((sum.iter().map(|&s| s as f64 * what.unit).collect(), scale * what.unit))
+    }
+
+    /// A noisy sum of symmetric matrices, given and returned as upper triangles, row by row.
+    ///
+    /// `bound` is the most that one row's matrix measures in the Frobenius norm. The noise is
+    /// N(0, s²) on the diagonal and N(0, s²/2) beside it: with off-diagonal entries counted
+    /// √2-fold the vector's norm is the Frobenius norm, the noise is N(0, s²) on every entry, and
+    /// dividing by √2 again is post-processing.
+    pub(crate) fn matrix(
+        &mut self,
+        purpose: &str,
+        size: usize,
+        what: LatticeSum,
+    ) -> Result<(Vec<f64>, f64), Error> {
+        let threads = self.threads;
+        let (noise, stream, step) = self.gaussian(purpose);
+        let scale = above(noise * what.bound);
+        let mut sum = what.sum.declassify();
+        assert_eq!(sum.len(), size * (size + 1) / 2, "an upper triangle");
+        let place = |row: usize| row * size - row * (row + 1) / 2 + row;
+        let mut diagonal: Vec<i64> = (0..size).map(|row| sum[place(row)]).collect();
+        // Two steps of one stream: no coordinate shares its noise with another.
+        RoundedNormal::new(scale)?.add_threads(stream, 2 * step, &mut diagonal, threads)?;
+        let beside = above(scale * std::f64::consts::FRAC_1_SQRT_2);
+        RoundedNormal::new(beside)?.add_threads(stream, 2 * step + 1, &mut sum, threads)?;
+        for (row, value) in diagonal.into_iter().enumerate() {
+            sum[place(row)] = value;
+        }
+        Ok((sum.iter().map(|&s| s as f64 * what.unit).collect(), scale * what.unit))
+    }
+
+    /// The index of a threshold below which about `level` of all values lie.
+    ///
+    /// `counts[k]` says how many values lie above threshold k-1 and not above threshold k; the last
+    /// one, how many lie above all thresholds. Scores are -|F_k - level·n|, in units of
+    /// 2^-LEVEL_BITS: one row moves each by at most max(level, 1 - level) when it joins or leaves,
+    /// and by at most 1 when it is replaced.
+    pub(crate) fn quantile(
+        &mut self,
+        purpose: &str,
+        level: f64,
+        counts: Private<Vec<u64>>,
+    ) -> Result<usize, Error> {
+        let (mechanism, stream, step) = self.enter(purpose);
+        let Mechanism::Selection { add_remove, replace_one } = mechanism else {
+            panic!("{purpose} is not planned as a choice");
+        };
+        let units = 1_u64 << LEVEL_BITS;
+        let level = (level * units as f64).round() as u64;
+        assert!(0 < level && level < units, "a level inside (0, 1)");
+        let apart = level.max(units - level) as f64 / units as f64;
+        // ε/2Δ under either relation, whichever is less, rounded down to a ratio.
+        let rate = (0.5 * add_remove / apart).min(0.5 * replace_one);
+        let denominator = 1_u64 << 40;
+        let rate = Ratio::new((rate * denominator as f64).floor() as u64, denominator)?;
+        let scores = counts.map(|counts| scores(&counts, level));
+        let mut bits = stream.bits(step)?;
+        // Only the index leaves; the scores do not.
+        let choose = |scores: Vec<i64>| {
+            ExponentialMechanism::new(rate, LEVEL_BITS)?.choose(&scores, &mut bits)
+        };
+        Ok(scores.map(choose).declassify()?)
+    }
+
+    fn gaussian(&mut self, purpose: &str) -> (f64, &Stream, u64) {
+        let (mechanism, stream, step) = self.enter(purpose);
+        let Mechanism::Gaussian { noise } = mechanism else {
+            panic!("{purpose} is not planned as a sum");
+        };
+        (noise, stream, step)
+    }
+
+    fn enter(&mut self, purpose: &str) -> (Mechanism, &Stream, u64) {
+        let open = self.open.iter_mut().find(|o| o.purpose == purpose);
+        let open = open.unwrap_or_else(|| panic!("{purpose} is not in the plan"));
+        assert!(open.left > 0, "{purpose} is used up");
+        (open.left, open.used) = (open.left - 1, open.used + 1);
+        (open.mechanism, &open.stream, open.used - 1)
+    }
+}
+
+/// A number not below `x`, and hardly above it.
+fn above(x: f64) -> f64 {
+    x * (1.0 + 4.0 * f64::EPSILON)
+}
+
+/// -|2^b·F_k - level·n| for every threshold but the end, exactly (saturated far beyond any table).
+fn scores(counts: &[u64], level: u64) -> Vec<i64> {
+    let n: u128 = counts.iter().map(|&c| u128::from(c)).sum();
+    let target = n * u128::from(level);
+    let mut below = 0_u128;
+    let thresholds = &counts[..counts.len() - 1];
+    let score = |&count: &u64| {
+        below += u128::from(count);
+        let apart = (below << LEVEL_BITS).abs_diff(target);
+        -i64::try_from(apart).unwrap_or(i64::MAX)
+    };
+    thresholds.iter().map(score).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use quietly_accounting::Neighbours;
+
+    use super::*;
+    use crate::charge::{self, Charge};
+
+    fn door(mechanism: Mechanism, times: u64, seed: u64) -> Door {
+        let charges = vec![Charge { purpose: "test".into(), mechanism, times }];
+        let stage = Stage { name: "test".into(), steps: 1, charges };
+        Door::new(Key::from_seed(seed), &[stage], 1)
+    }
+
+    /// Spec 14.5: D for both relations, by brute force over small tables.
+    #[test]
+    fn one_row_moves_every_score_by_at_most_what_is_charged() {
+        let bins = 4;
+        let units = 1_i64 << LEVEL_BITS;
+        let moved = |a: &[i64], b: &[i64]| {
+            a.iter().zip(b).map(|(a, b)| (a - b).abs()).max().expect("there are thresholds")
+        };
+        for level in [1_u64, 512, 922, 1003, 1023] {
+            let (mut joins, mut replaced) = (0, 0);
+            let mut counts = vec![0_u64; bins];
+            loop {
+                let here = scores(&counts, level);
+                for bin in 0..bins {
+                    let mut more = counts.clone();
+                    more[bin] += 1;
+                    joins = joins.max(moved(&here, &scores(&more, level)));
+                    for other in 0..bins {
+                        let mut instead = counts.clone();
+                        instead[other] += 1;
+                        let apart = moved(&scores(&more, level), &scores(&instead, level));
+                        replaced = replaced.max(apart);
+                    }
+                }
+                // The next table: up to three values in each bin.
+                let Some(place) = (0..bins).find(|&b| counts[b] < 3) else { break };
+                counts[..place].fill(0);
+                counts[place] += 1;
+            }
+            let level = level as i64;
+            assert_eq!(joins, level.max(units - level), "{level}");
+            assert_eq!(replaced, units, "{level}");
+        }
+    }
+
+    /// Spec 14.5: odds between neighbouring tables stay within e^ε. 40,000 draws from a fixed seed; the
+    /// slack is five standard errors of a log odds ratio, so that a fresh seed would fail once in a
+    /// million times, and the control with four times the rate must fail.
+    #[test]
+    fn odds_between_neighbours_stay_within_epsilon() {
+        let worst = |epsilon: f64, allowed: f64| {
+            let mechanism =
+                Mechanism::Selection { add_remove: epsilon, replace_one: 2.0 * epsilon };
+            let draws = 40_000;
+            let mut tally = |counts: &[u64], seed: u64| {
+                let mut door = door(mechanism, draws, seed);
+                let mut hits = vec![0.0_f64; counts.len() - 1];
+                for _ in 0..draws {
+                    let counts = Private::new(counts.to_vec());
+                    hits[door.quantile("test", 0.5, counts).unwrap()] += 1.0;
+                }
+                hits
+            };
+            let (a, b) = (tally(&[3, 1, 1, 4], 1), tally(&[3, 1, 1, 5], 2));
+            let ratio = |k: usize| (a[k] / b[k]).ln().abs();
+            let slack = |k: usize| 5.0 * (1.0 / a[k] + 1.0 / b[k]).sqrt();
+            (0..3).map(|k| ratio(k) - slack(k) - allowed).fold(f64::MIN, f64::max)
+        };
+        assert!(worst(0.5, 0.5) <= 0.0);
+        assert!(worst(4.0, 0.5) > 0.0);
+    }
+
+    #[test]
+    fn a_quantile_is_near_the_level_it_was_asked_for() {
+        let mechanism = charge::quantile(0.5, 0.3, Neighbours::AddRemove);
+        let mut door = door(mechanism, 1, 3);
+        let counts: Vec<u64> = (0..=20).map(|_| 1000).collect();
+        let found = door.quantile("test", 0.5, Private::new(counts)).unwrap();
+        assert!((8..=12).contains(&found), "{found}");
+    }
+
+    /// Spec 14.2, through the door: the release is the exact sum plus noise that does not depend on it.
+    #[test]
+    fn noise_does_not_depend_on_the_sum() {
+        let release = |sum: Vec<i64>| {
+            let mut door = door(Mechanism::Gaussian { noise: 3.0 }, 1, 9);
+            let what = LatticeSum { sum: Private::new(sum), bound: 1000.0, unit: 1.0 };
+            door.sum("test", what).unwrap().0
+        };
+        let (zero, some) = (release(vec![0, 0, 0]), release(vec![5, -7, 1 << 40]));
+        let apart: Vec<f64> = some.iter().zip(&zero).map(|(a, b)| a - b).collect();
+        assert_eq!(apart, [5.0, -7.0, (1_u64 << 40) as f64]);
+        assert!(zero.iter().all(|z| z.abs() > 1.0 && z.abs() < 20_000.0));
+    }
+
+    #[test]
+    fn the_diagonal_and_the_rest_have_their_own_noise() {
+        let size = 60;
+        let mut door = door(Mechanism::Gaussian { noise: 1.0 }, 1, 4);
+        let sum = Private::new(vec![0; size * (size + 1) / 2]);
+        let what = LatticeSum { sum, bound: 1e6, unit: 1e-6 };
+        let (found, std) = door.matrix("test", size, what).unwrap();
+        assert!((std - 1.0).abs() < 1e-9);
+        let mut at = 0;
+        let (mut on, mut off) = (0.0, 0.0);
+        for row in 0..size {
+            for column in row..size {
+                if row == column {
+                    on += found[at] * found[at]
+                } else {
+                    off += found[at] * found[at]
+                }
+                at += 1;
+            }
+        }
+        // Five standard errors of a variance of 60 and of 1770 draws.
+        assert!((on / 60.0 - 1.0).abs() < 5.0 * (2.0 / 60.0_f64).sqrt(), "{on}");
+        assert!((off / 1770.0 - 0.5).abs() < 5.0 * 0.5 * (2.0 / 1770.0_f64).sqrt(), "{off}");
+    }
+
+    #[test]
+    #[should_panic(expected = "is used up")]
+    fn a_release_beyond_the_plan_is_stopped() {
+        let mut door = door(Mechanism::Gaussian { noise: 1.0 }, 1, 5);
+        for _ in 0..2 {
+            let what = LatticeSum { sum: Private::new(vec![0]), bound: 1.0, unit: 1.0 };
+            let _ = door.sum("test", what);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "is not in the plan")]
+    fn a_release_outside_the_plan_is_stopped() {
+        let mut door = door(Mechanism::Gaussian { noise: 1.0 }, 1, 5);
+        let what = LatticeSum { sum: Private::new(vec![0]), bound: 1.0, unit: 1.0 };
+        let _ = door.sum("another", what);
+    }
+
+    /// The way out of `Private` is used in this file and nowhere else in the crate.
+    #[test]
+    fn there_is_one_door() {
+        fn look(folder: &std::path::Path, found: &mut Vec<String>) {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    look(&path, found);
+                } else if std::fs::read_to_string(&path).unwrap().contains("declassify(") {
+                    found.push(path.file_name().unwrap().to_string_lossy().into());
+                }
+            }
+        }
+        let mut found = Vec::new();
+        look(std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")), &mut found);
+        assert_eq!(found, ["release.rs"]);
+    }
+}
