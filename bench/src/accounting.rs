@@ -1,20 +1,9 @@
 //! Accountants: width, agreement and speed beside the libraries people use.
-use crate::{Line, best};
+use crate::{Line, best, rival::Rival};
 use quietly_accounting::{Error, Event, Neighbours, calibrate, epsilon};
-use serde::Deserialize;
 use std::hint::black_box;
 
 const DELTA: f64 = 1e-5;
-
-/// A line that `rivals.py` printed.
-#[derive(Deserialize)]
-struct Rival {
-    scheme: String,
-    parameters: Vec<f64>,
-    lower: f64,
-    upper: f64,
-    seconds: f64,
-}
 
 fn event(rival: &Rival, noise: f64) -> Result<Event, Error> {
     let p = &rival.parameters;
@@ -24,18 +13,12 @@ fn event(rival: &Rival, noise: f64) -> Result<Event, Error> {
     }
 }
 
-pub(crate) fn lines(rivals: Option<&str>) -> Vec<Line> {
-    let Some(path) = rivals else {
+pub(crate) fn lines(rivals: &[Rival]) -> Vec<Line> {
+    let rivals = || rivals.iter().filter(|r| r.lower.is_some());
+    if rivals().next().is_none() {
         println!("left out: accountants (run `make bench`)");
-        return vec![];
-    };
-    let text = std::fs::read_to_string(path).expect("the file that rivals.py wrote");
-    let mut lines = vec![];
-    for row in text.lines() {
-        let rival: Rival = serde_json::from_str(row).expect("a line of rivals.py");
-        lines.extend(compare(&rival));
     }
-    lines
+    rivals().flat_map(compare).collect()
 }
 
 fn compare(rival: &Rival) -> Vec<Line> {
@@ -49,8 +32,8 @@ fn compare(rival: &Rival) -> Vec<Line> {
         black_box(ask());
     });
     // Zero where the intervals meet, else how far they are apart.
-    let apart =
-        (rival.lower - answer.upper).max(answer.lower - rival.upper).max(0.0) / answer.upper;
+    let (lower, upper) = (rival.lower.unwrap_or(0.0), rival.upper.unwrap_or(f64::INFINITY));
+    let apart = (lower - answer.upper).max(answer.lower - upper).max(0.0) / answer.upper;
     let mut lines = vec![
         Line::at_most(format!("{name}: relative width"), 100.0 * answer.relative_width(), 0.5, "%"),
         Line::at_most(format!("{name}: distance from theirs"), 100.0 * apart, 0.0, "%"),

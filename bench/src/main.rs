@@ -2,8 +2,13 @@
 //!
 //! `make bench` runs it with the other libraries beside it; alone (`cargo run --release -p quietly-bench`) it measures what needs
 //! no other library and says what it left out.
+//!
+//! usage: quietly-bench [--rivals FILE] [noise|accounting|regression|breakdown|memory]
 mod accounting;
+mod memory;
 mod noise;
+mod regression;
+mod rival;
 
 use std::{process::ExitCode, time::Instant};
 
@@ -38,20 +43,43 @@ impl Line {
     }
 }
 
+/// Seconds that some work takes.
+fn seconds(work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    work();
+    start.elapsed().as_secs_f64()
+}
+
 /// Seconds of the fastest of several runs.
 fn best(runs: usize, mut work: impl FnMut()) -> f64 {
-    let once = |_| {
-        let start = Instant::now();
-        work();
-        start.elapsed().as_secs_f64()
-    };
-    (0..runs).map(once).fold(f64::INFINITY, f64::min)
+    (0..runs).map(|_| seconds(&mut work)).fold(f64::INFINITY, f64::min)
 }
 
 fn main() -> ExitCode {
-    let rivals = std::env::args().nth(1);
-    let mut lines = noise::lines();
-    lines.extend(accounting::lines(rivals.as_deref()));
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let mut rivals = vec![];
+    if words.first().is_some_and(|word| word == "--rivals") && words.len() > 1 {
+        rivals = rival::read(&words[1]);
+        words.drain(..2);
+    }
+    let groups: &[&str] = match words.first().map(String::as_str) {
+        None => &["noise", "accounting", "regression"],
+        Some(_) => &words.iter().map(String::as_str).collect::<Vec<_>>(),
+    };
+    let mut lines = vec![];
+    for group in groups {
+        lines.extend(match *group {
+            "noise" => noise::lines(),
+            "accounting" => accounting::lines(&rivals),
+            "regression" => regression::lines(&rivals),
+            "breakdown" => regression::breakdown(),
+            "memory" => memory::lines(),
+            other => {
+                eprintln!("{other}: wanted noise, accounting, regression, breakdown or memory");
+                return ExitCode::FAILURE;
+            }
+        });
+    }
     lines.iter().for_each(Line::print);
     let short = lines.iter().filter(|l| !l.ok()).count();
     println!("{} targets, {short} short", lines.len());

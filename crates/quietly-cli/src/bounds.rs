@@ -54,10 +54,11 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
         if columns.is_empty() {
             return Err(Failure::NoColumns { file: file.clone() });
         }
-        let rows = bounds.rows.get("rows")?;
+        let rows = bounds.rows.at_least_one("rows")?;
         let source = bounds.reading.open(&[PathBuf::from(file)], None)?;
         let _progress = Progress::new("estimating ranges");
         let each = epsilon.0 / columns.len() as f64;
+        let key = key(bounds.seed)?;
         // All names are looked up before anything is spent.
         let missing = columns.iter().filter(|c| !source.columns().contains(c)).cloned();
         let names: Vec<String> = missing.collect();

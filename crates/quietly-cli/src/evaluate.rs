@@ -25,13 +25,13 @@ pub(crate) struct Evaluate {
     #[arg(long, value_name = "E")]
     epsilon: Option<Number>,
     /// The delta of a private estimate
-    #[arg(long, value_name = "D", default_value = "1e-5")]
+    #[arg(long, value_name = "D", default_value = "1e-5", requires = "epsilon")]
     delta: Number,
     /// One row's difference: add-remove or replace-one
-    #[arg(long, value_name = "HOW", hide_possible_values = true, value_enum, default_value_t = Relation::AddRemove)]
+    #[arg(long, value_name = "HOW", hide_possible_values = true, value_enum, default_value_t = Relation::AddRemove, requires = "epsilon")]
     neighbours: Relation,
     /// A fixed seed, for tests: whoever knows it can remove the noise
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", requires = "epsilon")]
     seed: Option<Count>,
 }
 

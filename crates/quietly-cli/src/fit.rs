@@ -146,14 +146,14 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let plan = fit.recipe.plan(fit.kind, &schema, encoding.width())?;
     let path = fit.output.clone().unwrap_or_else(|| format!("{}.quietly", columns.target).into());
     // An output that cannot be written is found out before anything is spent.
-    output::probe(&path)?;
+    output::probe(&path, &fit.table.files)?;
+    let (key, threads) = (key(fit.seed)?, reading.threads()?);
     if !reading.json {
         screen.say(&headline(&plan, &columns.target, &schema, screen))?;
         warn(&plan, screen)?;
     }
-    let key = key(fit.seed)?;
     let progress = Progress::new("reading");
-    let model = plan.fit(&source, &encoding, &schema.unit, key, reading.threads()?, &mut |at| {
+    let model = plan.fit(&source, &encoding, &schema.unit, key, threads, &mut |at| {
         progress.say(&at.to_string());
         ControlFlow::Continue(())
     })?;

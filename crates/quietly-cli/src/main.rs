@@ -5,7 +5,7 @@
 //! * `args` declares the command line, `help` its pages; `tables`, `scheme` and `correlated` turn flags into questions.
 //! * `init`, `bounds`, `fit` (with `plan`), `predict`, `evaluate`, `certificate` and `example` are the verbs on tables.
 //! * `account`, `calibrate`, `compare` and `explain` are the verbs on mechanisms.
-//! * `failure` holds every error with its code; `words`, `plot`, `screen`, `output` and `stop` deal with the world.
+//! * `failure` holds every error with its code, `hints` what to do about each; `words`, `plot`, `screen`, `output` and `stop` deal with the world.
 #![forbid(unsafe_code)]
 
 use std::{panic, process::ExitCode, sync::Mutex};
@@ -31,6 +31,7 @@ mod explain;
 mod failure;
 mod fit;
 mod help;
+mod hints;
 mod init;
 mod number;
 mod output;
@@ -46,7 +47,6 @@ mod words;
 static PLACE: Mutex<String> = Mutex::new(String::new());
 
 fn main() -> ExitCode {
-    let json = std::env::args_os().any(|a| a == "--json");
     // A bug is reported like every other failure, and never as an answer: where it was, but not what it says, which may
     // depend on data.
     panic::set_hook(Box::new(|info| {
@@ -60,8 +60,13 @@ fn main() -> ExitCode {
     });
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(json).into(),
+        Err(failure) => failure.report(wants_json()).into(),
     }
+}
+
+/// Whether errors, too, are for programs.
+fn wants_json() -> bool {
+    std::env::args_os().any(|a| a == "--json")
 }
 
 fn run() -> Result<(), Failure> {

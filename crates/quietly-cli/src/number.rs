@@ -73,6 +73,13 @@ impl Count {
         self.whole.ok_or(Error::Parameter { name, want, got: self.typed })
     }
 
+    /// The count, or an error under the name of its flag also if it is none at all.
+    pub(crate) fn at_least_one(self, name: &'static str) -> Result<u64, Error> {
+        let want = "a whole number, at least 1";
+        let count = self.get(name)?;
+        if count > 0 { Ok(count) } else { Err(Error::Parameter { name, want, got: self.typed }) }
+    }
+
     /// As typed, to be shown again.
     pub(crate) fn json(self) -> serde_json::Value {
         self.whole.map_or_else(|| crate::words::json(self.typed), Into::into)

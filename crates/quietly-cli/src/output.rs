@@ -5,12 +5,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::failure::Failure;
+use crate::{failure::Failure, stop};
 
-/// A file under a name of its own until it is complete; removed if it never is.
+/// A file under a name of its own until it is complete; removed if it never is, also by ctrl-C.
 pub(crate) struct Output {
     path: PathBuf,
-    partial: PathBuf,
+    /// None for a device or a pipe, which is written to and stays what it is.
+    partial: Option<PathBuf>,
     file: Option<BufWriter<File>>,
 }
 
@@ -21,10 +22,19 @@ impl Output {
             let error = io::Error::new(io::ErrorKind::IsADirectory, "it is a folder");
             return Err(Failure::file(path, &error));
         }
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let partial = path.with_file_name(format!(".{name}.{}.partial", std::process::id()));
+        let opened = |file| Some(BufWriter::new(file));
+        if is_special(path) {
+            let file = File::options().write(true).open(path);
+            let file = opened(file.map_err(|e| Failure::file(path, &e))?);
+            return Ok(Output { path: path.into(), partial: None, file });
+        }
+        // Behind a link stands the file that is meant.
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.into());
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let partial = target.with_file_name(format!(".{name}.{}.partial", std::process::id()));
+        stop::guard(&partial);
         let file = File::create(&partial).map_err(|e| Failure::file(path, &e))?;
-        Ok(Output { path: path.into(), partial, file: Some(BufWriter::new(file)) })
+        Ok(Output { path: target, partial: Some(partial), file: opened(file) })
     }
 
     /// Writes everything there is, and gives the file its name.
@@ -36,11 +46,12 @@ impl Output {
     /// Gives the complete file its name.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         let file = self.file.take().expect("finished once");
-        let done = file
-            .into_inner()
-            .map_err(io::IntoInnerError::into_error)
-            .and_then(|file| file.sync_all())
-            .and_then(|()| fs::rename(&self.partial, &self.path));
+        let done = file.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| {
+            match &self.partial {
+                Some(partial) => file.sync_all().and_then(|()| stop::rename(partial, &self.path)),
+                None => Ok(()),
+            }
+        });
         done.map_err(|e| Failure::file(&self.path, &e))
     }
 }
@@ -59,16 +70,26 @@ impl Drop for Output {
     fn drop(&mut self) {
         // Renamed if it was finished; otherwise nobody wants it.
         self.file = None;
-        let _ = fs::remove_file(&self.partial);
+        self.partial.iter().for_each(|partial| stop::remove(partial));
     }
 }
 
-/// Whether a file could be written there. Nothing stays behind.
-pub(crate) fn probe(path: &Path) -> Result<(), Failure> {
-    Output::create(path).map(drop)
+/// Whether a file could be written there, without losing what was read. Nothing stays behind.
+pub(crate) fn probe(path: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
+    if let Ok(target) = fs::canonicalize(path)
+        && inputs.iter().any(|input| fs::canonicalize(input).is_ok_and(|i| i == target))
+    {
+        return Err(Failure::Input(path.display().to_string()));
+    }
+    if is_special(path) { Ok(()) } else { Output::create(path).map(drop) }
 }
 
 /// Writes a whole file, or nothing.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     Output::create(path)?.write_and_finish(bytes)
+}
+
+/// Whether something is there that is neither a file nor a folder: /dev/stdout, or a pipe.
+fn is_special(path: &Path) -> bool {
+    path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir())
 }

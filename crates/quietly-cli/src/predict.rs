@@ -1,5 +1,5 @@
 //! `quietly predict`: one prediction for every row, in the file's order.
-use std::{io::Write as _, path::PathBuf, time::Instant};
+use std::{io::Write as _, ops::ControlFlow, path::PathBuf, time::Instant};
 
 use clap::Args;
 use quietly::Model;
@@ -7,9 +7,8 @@ use serde_json::json;
 
 use crate::{
     failure::Failure,
-    output::Output,
+    output::{self, Output},
     screen::{Progress, Screen},
-    stop,
     tables::{Files, highest_index},
 };
 
@@ -31,29 +30,31 @@ pub(crate) fn run(predict: &Predict, screen: &mut Screen) -> Result<(), Failure>
     let reading = &predict.table.reading;
     let source = reading.open(&predict.table.files, highest_index(&model.encoding))?;
     let started = Instant::now();
-    stop::listen();
+    let threads = reading.threads()?;
+    let inputs = [&[predict.model.clone()], &predict.table.files[..]].concat();
+    output::probe(&predict.output, &inputs)?;
     let mut output = Output::create(&predict.output)?;
     let failed = |e: &std::io::Error| Failure::file(&predict.output, e);
     output.write_all(b"prediction\n").map_err(|e| failed(&e))?;
     let progress = Progress::new("predicting");
     let mut rows = 0_u64;
     let mut trouble = None;
-    let threads = reading.threads()?;
-    quietly::predict(&model, &source, threads, &mut |predictions| {
+    let done = quietly::predict(&model, &source, threads, &mut |predictions| {
         let mut lines = String::with_capacity(20 * predictions.len());
         for p in predictions {
             lines.push_str(&format!("{p}\n"));
         }
         if let Err(error) = output.write_all(lines.as_bytes()) {
             trouble = Some(error);
-            return std::ops::ControlFlow::Break(());
+            return ControlFlow::Break(());
         }
         rows += predictions.len() as u64;
-        stop::asked()
-    })?;
+        ControlFlow::Continue(())
+    });
     if let Some(error) = trouble {
         return Err(failed(&error));
     }
+    done?;
     output.finish()?;
     drop(progress);
     let path = predict.output.display().to_string();

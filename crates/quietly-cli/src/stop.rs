@@ -1,22 +1,51 @@
-//! Ctrl-C: the run stops at the next step, and what it was writing is removed.
+//! Ctrl-C: what was being written is removed, and the process ends at once.
+//!
+//! A run that waits for a slow disk cannot be asked to stop at its next step, so nobody asks. Rows that a fit keeps on
+//! disk are in files without a name, which end with the process.
 use std::{
-    ops::ControlFlow,
-    sync::atomic::{AtomicBool, Ordering},
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
-static ASKED: AtomicBool = AtomicBool::new(false);
+use crate::failure::Failure;
 
-/// From now on ctrl-C asks; asked twice, it ends the process at once.
-pub(crate) fn listen() {
-    // Without a handler ctrl-C ends the process, which is no worse.
+/// The exit code of whoever was interrupted.
+pub(crate) const EXIT: u8 = 130;
+
+/// The file that is not complete yet.
+static PARTIAL: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+fn partial() -> MutexGuard<'static, Option<PathBuf>> {
+    PARTIAL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on `file` is removed if the process is told to end.
+pub(crate) fn guard(file: &Path) {
+    *partial() = Some(file.into());
+    // The second call fails, as there is a handler. Without one ctrl-C ends the process, which is no worse.
     let _ = ctrlc::set_handler(|| {
-        if ASKED.swap(true, Ordering::SeqCst) {
-            std::process::exit(130);
-        }
+        // Held until the end: nobody renames the file any more.
+        let partial = partial();
+        partial.iter().for_each(|file| drop(fs::remove_file(file)));
+        let code = Failure::from(quietly::Error::Stopped).report(crate::wants_json());
+        std::process::exit(code.into());
     });
 }
 
-/// Whether somebody asked.
-pub(crate) fn asked() -> ControlFlow<()> {
-    if ASKED.load(Ordering::SeqCst) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+/// Gives a complete file its name.
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    let mut partial = partial();
+    fs::rename(from, to)?;
+    *partial = None;
+    Ok(())
+}
+
+/// Removes a file that never became complete.
+pub(crate) fn remove(file: &Path) {
+    let mut partial = partial();
+    if partial.as_deref() == Some(file) {
+        let _ = fs::remove_file(file);
+        *partial = None;
+    }
 }

@@ -56,7 +56,7 @@ impl Reading {
 
     pub(crate) fn threads(&self) -> Result<usize, Failure> {
         match self.threads {
-            Some(count) => Ok((count.get("threads")?.clamp(1, 256)) as usize),
+            Some(count) => Ok(count.at_least_one("threads")?.min(256) as usize),
             None => Ok(std::thread::available_parallelism().map_or(1, |n| n.get())),
         }
     }

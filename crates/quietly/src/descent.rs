@@ -126,6 +126,13 @@ pub(crate) fn normal(x: f64) -> f64 {
 /// The median of |Z| for a standard normal Z.
 pub(crate) const MEDIAN: f64 = 0.6745;
 
+/// Scales are taken from this quantile rather than from the median, which is zero where half of the rows have one and the
+/// same target.
+pub(crate) const LEVEL: f64 = 0.75;
+
+/// What a median would be for normal residuals, over that quantile.
+pub(crate) const TO_MEDIAN: f64 = 0.58634;
+
 /// The share of normal residuals that a clip at `factor` times their median leaves alone.
 pub(crate) fn unclipped(factor: f64) -> f64 {
     2.0 * normal(MEDIAN * factor) - 1.0

@@ -19,7 +19,7 @@ use quietly_data::{Private, Table};
 use crate::{
     charge::normal_quantile,
     counts::tally,
-    descent::{Average, MEDIAN, Residual, StepSize, unclipped},
+    descent::{Average, LEVEL, MEDIAN, Residual, StepSize, TO_MEDIAN, unclipped},
     design::Reach,
     error::Error,
     lattice::Lattice,
@@ -107,20 +107,21 @@ pub(crate) fn fit(
     let mut w = vec![0.0; d];
     let start = scale * (d as f64).sqrt();
     let grid = quarters(start, -40, 8);
-    let mut threshold = session.threshold(FIRST, 0.5, &grid, &w, residual)?;
+    let mut threshold = session.threshold(FIRST, LEVEL, &grid, &w, residual)?;
     for _ in 0..design.robust_steps {
         step(watch)?;
-        let (gradient, _) = session.gradient(ROBUST, threshold, &w, residual)?;
+        let (gradient, _) = session.gradient(ROBUST, TO_MEDIAN * threshold, &w, residual)?;
         // A clip at the median leaves half of the curvature.
         let far = 2.0 * residual.stretch();
         for j in 0..d {
             w[j] += far * metric.multipliers[j] * gradient[j];
         }
         let grid = quarters(threshold, -design.threshold_depth, 0);
-        threshold = session.threshold(THRESHOLD, 0.5, &grid, &w, residual)?;
+        threshold = session.threshold(THRESHOLD, LEVEL, &grid, &w, residual)?;
     }
 
     // 5. The high clip: as far as noise allows, but no farther than the residuals reach.
+    let threshold = TO_MEDIAN * threshold;
     let mut factor = metric.highest_clip;
     if factor > 2.0 {
         let level = design.tail_level;
@@ -218,11 +219,11 @@ pub(crate) fn target(
     door: &mut Door,
     threads: usize,
 ) -> Result<(f64, f64), Error> {
-    let wide = quarters(1.0, -120, 120);
+    let wide = quarters(1.0, -80, 1);
     let grid = Grid::new(wide.clone());
     let bin = |raw: f64| grid.bin(unit.of(raw).abs());
     let counts = table.as_ref().map(|t| tally(t.target(), grid.bins(), bin, threads));
-    let scale = wide[door.quantile(SCALE, 0.5, counts)?];
+    let scale = wide[door.quantile(SCALE, LEVEL, counts)?];
     let (centres, bin) = centres(scale);
     let bin = |raw: f64| bin(unit.of(raw));
     let counts = table.as_ref().map(|t| tally(t.target(), centres.len() + 1, bin, threads));

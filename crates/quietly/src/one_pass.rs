@@ -13,7 +13,7 @@ use quietly_noise::Stream;
 use crate::{
     charge::{self, Charge, Mechanism, Stage},
     counts::tally,
-    descent::{Average, Residual, StepSize, unclipped},
+    descent::{Average, LEVEL, Residual, StepSize, TO_MEDIAN, unclipped},
     error::Error,
     full_batch::{centres, quarters},
     lattice::Lattice,
@@ -66,22 +66,26 @@ impl OnePass {
         };
         // The theorem wants the price of a row that is there or not, under either relation.
         let there = quietly_accounting::Neighbours::AddRemove;
-        let choice = |purpose: &str, share: f64| {
-            one(purpose, charge::quantile(0.5, share.sqrt() / noise, there))
+        let choice = |purpose: &str, level: f64, share: f64| {
+            one(purpose, charge::quantile(level, share.sqrt() / noise, there))
         };
         let stage = |name: &str, steps, charges| Stage { name: String::from(name), steps, charges };
         vec![
             stage(
                 "scales",
                 1,
-                vec![choice(SCALE, SCALES[0]), choice(CENTRE, SCALES[1]), choice(NORM, SCALES[2])],
+                vec![
+                    choice(SCALE, LEVEL, SCALES[0]),
+                    choice(CENTRE, 0.5, SCALES[1]),
+                    choice(NORM, 0.5, SCALES[2]),
+                ],
             ),
             stage("whitening", 1, vec![sum(MOMENT, 1.0)]),
-            stage("scale", 1, vec![choice(FIRST, 1.0)]),
+            stage("scale", 1, vec![choice(FIRST, LEVEL, 1.0)]),
             stage(
                 "robust steps",
                 self.robust,
-                vec![sum(ROBUST, 1.0 - THRESHOLDS), choice(THRESHOLD, THRESHOLDS)],
+                vec![sum(ROBUST, 1.0 - THRESHOLDS), choice(THRESHOLD, LEVEL, THRESHOLDS)],
             ),
             stage("last steps", self.last, vec![sum(LAST, 1.0)]),
         ]
@@ -206,11 +210,11 @@ pub(crate) fn fit(
             counts.iter_mut().zip(part).for_each(|(a, b)| *a += b);
         })?;
     let (targets, counts) = first.split();
-    let wide = quarters(1.0, -120, 120);
+    let wide = quarters(1.0, -80, 1);
     let sizes = Grid::new(wide.clone());
     let bin = |y: f64| sizes.bin(y.abs());
     let tallied = targets.as_ref().map(|y| tally(y, sizes.bins(), bin, threads));
-    let scale = wide[door.quantile(SCALE, 0.5, tallied)?];
+    let scale = wide[door.quantile(SCALE, LEVEL, tallied)?];
     let (places, bin) = centres(scale);
     let tallied = targets.as_ref().map(|y| tally(y, places.len() + 1, bin, threads));
     let centre = places[door.quantile(CENTRE, 0.5, tallied)?];
@@ -252,7 +256,7 @@ pub(crate) fn fit(
         // The high clip: as far as noise allows; robust steps clip at the median.
         let factor =
             if last { space.highest_clip(door.noise(LAST), layout.last, share) } else { 1.0 };
-        let clip = Lattice::for_sums((threshold * factor).clamp(1e-250, 1e250), d);
+        let clip = Lattice::for_sums((TO_MEDIAN * threshold * factor).clamp(1e-250, 1e250), d);
         let query = Query {
             weights: &w,
             residual: of,
@@ -274,7 +278,7 @@ pub(crate) fn fit(
             average.take(&w);
         } else {
             let purpose = if t == 0 { FIRST } else { THRESHOLD };
-            threshold = thresholds[door.quantile(purpose, 0.5, counts)?];
+            threshold = thresholds[door.quantile(purpose, LEVEL, counts)?];
             thresholds = quarters(threshold, -12, 0);
         }
     }

@@ -10,6 +10,7 @@ use crate::{
     budget::Budget,
     certificate::Certificate,
     charge::{self, Charge, Mechanism, Sampler, Stage},
+    descent::LEVEL,
     design::{Design, Reach, Shares},
     error::Error,
     exact, full_batch,
@@ -428,7 +429,7 @@ fn stages(design: &Design, neighbours: Neighbours, noise: f64) -> Vec<Stage> {
         "target",
         1,
         vec![
-            choice(full_batch::SCALE, 0.5, target_scale),
+            choice(full_batch::SCALE, LEVEL, target_scale),
             choice(full_batch::CENTRE, 0.5, target_centre),
         ],
     )];
@@ -441,14 +442,14 @@ fn stages(design: &Design, neighbours: Neighbours, noise: f64) -> Vec<Stage> {
         let each = second_moment / rounds as f64;
         stages.push(stage("whitening", rounds, vec![sum(full_batch::MOMENT, each)]));
     }
-    stages.push(stage("scale", 1, vec![choice(full_batch::FIRST, 0.5, first_threshold)]));
+    stages.push(stage("scale", 1, vec![choice(full_batch::FIRST, LEVEL, first_threshold)]));
     let steps = design.robust_steps;
     stages.push(stage(
         "robust steps",
         steps,
         vec![
             sum(full_batch::ROBUST, robust / steps as f64),
-            choice(full_batch::THRESHOLD, 0.5, thresholds / steps as f64),
+            choice(full_batch::THRESHOLD, LEVEL, thresholds / steps as f64),
         ],
     ));
     stages.push(stage("tail", 1, vec![choice(full_batch::TAIL, design.tail_level, high_clip)]));
