@@ -1,8 +1,9 @@
-# make demo    a calibration, and four sampling schemes at equal noise
-# make test    format, lints, and every test
-# make bench   the speed targets
-# make clean   remove what was built
-.PHONY: demo test bench clean
+# make demo          a private fit of a made-up clinic beside ordinary least squares
+# make test          format, lints, and every test
+# make bench         the speed targets (make bench ONLY=regression for one group)
+# make accuracy      loss of R2 against least squares and the best rivals; DATA=folder for the real tables
+# make clean         remove what was built
+.PHONY: demo test bench bench-memory accuracy clean
 
 CARGO ?= cargo
 TARGET = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
@@ -10,11 +11,19 @@ TARGET = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 demo:
 	@$(CARGO) build --quiet --release -p quietly-cli
 	@PATH="$(abspath $(TARGET))/release:$$PATH"; \
+	mkdir -p $(TARGET)/demo && cd $(TARGET)/demo && \
 	run() { printf '$$ %s\n' "$$*"; "$$@" || exit 1; echo; }; \
-	budget="--rate 0.01 --steps 1000 --epsilon 1 --delta 1e-5"; \
-	run quietly calibrate poisson $$budget; \
-	noise=$$(quietly calibrate poisson $$budget --json | sed -n 's/.*"noise_multiplier": *\([0-9.]*\).*/\1/p'); \
-	run quietly account compare --noise $$noise --steps 1000 --rate 0.01 --delta 1e-5
+	run quietly example; \
+	run quietly fit linear clinic.csv --target days --schema clinic.schema.toml --epsilon 1 --output days.quietly; \
+	run quietly certificate days.quietly; \
+	run quietly fit linear clinic.csv --target days --schema clinic.schema.toml --epsilon inf --output plain.quietly; \
+	r2() { quietly evaluate $$1 clinic-test.csv --json | sed -n 's/.*"r2": *\([0-9.]*\).*/\1/p'; }; \
+	echo "R2 on 5000 other patients: $$(r2 days.quietly) with epsilon 1, $$(r2 plain.quietly) for ordinary least squares"; \
+	echo; \
+	echo "what to try next, in $(TARGET)/demo with $(TARGET)/release on the PATH:"; \
+	echo "  quietly plan linear clinic.schema.toml --target days --epsilon 0.1"; \
+	echo "  quietly predict days.quietly clinic-test.csv --output predictions.csv"; \
+	echo "  quietly evaluate days.quietly clinic-test.csv --epsilon 0.5"
 
 test:
 	@echo "format"
@@ -31,8 +40,13 @@ bench:
 	@bench/.venv/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt
 	@$(CARGO) build --quiet --release -p quietly-bench --features rivals
 	@mkdir -p $(TARGET)
-	@bench/.venv/bin/python bench/rivals.py > $(TARGET)/rivals.jsonl
-	@$(CARGO) run --quiet --release -p quietly-bench --features rivals -- $(TARGET)/rivals.jsonl
+	@bench/.venv/bin/python bench/rivals.py $(TARGET) $(ONLY) > $(TARGET)/rivals.jsonl
+	@$(TARGET)/release/quietly-bench --rivals $(TARGET)/rivals.jsonl $(ONLY)
+
+# Writes a table of more than 5 GB into the folder for temporary files, and removes it afterwards.
+bench-memory:
+	@$(CARGO) build --quiet --release -p quietly-cli -p quietly-bench
+	@$(TARGET)/release/quietly-bench memory
 
 clean:
 	@$(CARGO) clean

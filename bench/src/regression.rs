@@ -155,12 +155,8 @@ impl Times {
 fn compare(shape: (usize, usize), step_ms: f64, rivals: &[Rival]) -> Vec<Line> {
     let name = |what: &str| format!("{} x {}: {what}", shape.0, shape.1);
     let times = Times::new(&Numbers::new(shape.0, shape.1));
-    let mut lines = vec![Line::at_most(
-        name("one pass / reading"),
-        times.one_pass / times.read,
-        1.5,
-        "x",
-    )];
+    let mut lines =
+        vec![Line::at_most(name("one pass / reading"), times.one_pass / times.read, 1.5, "x")];
     match (find(rivals, "numpy gradient", shape), find(rivals, "scikit-learn", shape)) {
         (Some(numpy), Some(theirs)) => lines.extend([
             Line::at_most(

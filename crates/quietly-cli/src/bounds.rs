@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use quietly::{DataError, Missing, Rule, Schema, private_range, public_range};
+use quietly::{Encoding, Missing, Rule, Schema, private_range, public_range};
 use serde_json::json;
 
 use crate::{
@@ -27,6 +27,9 @@ pub(crate) struct Bounds {
     /// About how many rows the table has
     #[arg(long, value_name = "N", default_value = "10000")]
     rows: Count,
+    /// How many features libsvm text has: it has no header
+    #[arg(long, value_name = "D")]
+    features: Option<Count>,
     /// A fixed seed, for tests: whoever knows it can remove the noise
     #[arg(long, value_name = "N")]
     seed: Option<Count>,
@@ -37,10 +40,12 @@ pub(crate) struct Bounds {
 /// Prints one schema line for every column.
 pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
     let threads = bounds.reading.threads()?;
+    let features = bounds.features.map(|f| f.at_least_one("features")).transpose()?;
+    let features = features.map(|f| f as usize);
     let mut found: Vec<(&String, f64, f64)> = vec![];
     let mut spent = 0.0;
     if let Some(public) = &bounds.public {
-        let source = bounds.reading.open(std::slice::from_ref(public), None)?;
+        let source = bounds.reading.open(std::slice::from_ref(public), features)?;
         let _progress = Progress::new("reading the public file");
         for column in &bounds.words {
             let (low, high) = public_range(&source, column, threads)?;
@@ -55,16 +60,17 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
             return Err(Failure::NoColumns { file: file.clone() });
         }
         let rows = bounds.rows.at_least_one("rows")?;
-        let source = bounds.reading.open(&[PathBuf::from(file)], None)?;
+        let source = bounds.reading.open(&[PathBuf::from(file)], features)?;
         let _progress = Progress::new("estimating ranges");
         let each = epsilon.0 / columns.len() as f64;
-        let key = key(bounds.seed)?;
-        // All names are looked up before anything is spent.
-        let missing = columns.iter().filter(|c| !source.columns().contains(c)).cloned();
-        let names: Vec<String> = missing.collect();
-        if !names.is_empty() {
-            return Err(Failure::Library(DataError::MissingColumns { names, near: vec![] }.into()));
+        if !(1e-3..=100.0).contains(&each) {
+            let (want, got) = ("from 0.001 to 100 for each column", epsilon.0.to_string());
+            return Err(quietly::Error::Parameter { name: "epsilon", want, got }.into());
         }
+        // All names are looked up before anything is spent.
+        let asked = columns.iter().map(|c| (c.as_str(), -1.0, 1.0));
+        Encoding::new(&schema(asked), source.columns(), None, None)
+            .map_err(quietly::Error::from)?;
         for column in columns {
             let (low, high) =
                 private_range(&source, column, rows, each, key(bounds.seed)?, threads)?;
@@ -100,9 +106,12 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
 
 /// The line of a schema that says so.
 fn line(column: &str, lo: f64, hi: f64) -> String {
-    let rule = Rule::Range { lo, hi, missing: None };
-    let columns = vec![(column.to_string(), rule)];
-    let (unit, missing) = (String::from("row"), Missing::Middle);
-    let schema = Schema { rows: 1, unit, missing, features: None, columns };
-    schema.to_toml().lines().last().unwrap_or_default().into()
+    schema([(column, lo, hi)].into_iter()).to_toml().lines().last().unwrap_or_default().into()
+}
+
+/// A schema that says no more than these ranges.
+fn schema<'a>(ranges: impl Iterator<Item = (&'a str, f64, f64)>) -> Schema {
+    let rule = |lo, hi| Rule::Range { lo, hi, missing: None };
+    let columns = ranges.map(|(name, lo, hi)| (name.to_string(), rule(lo, hi))).collect();
+    Schema { rows: 1, unit: "row".into(), missing: Missing::Middle, features: None, columns }
 }

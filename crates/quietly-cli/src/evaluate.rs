@@ -70,7 +70,11 @@ pub(crate) fn run(evaluate: &Evaluate, screen: &mut Screen) -> Result<(), Failur
         };
         return Ok(screen.say_json(&object)?);
     }
-    screen.say(&format!("R2    {:.4}", scores.r2))?;
+    if scores.r2.is_nan() {
+        screen.say("R2    undefined, as the target does not vary")?;
+    } else {
+        screen.say(&format!("R2    {:.4}", scores.r2))?;
+    }
     screen.say(&format!("RMSE  {:.4}   (in units of {})", scores.rmse, model.target))?;
     screen.say(&format!("rows  {:.0}", scores.rows))?;
     match certificate {

@@ -8,6 +8,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use quietly_accounting::Error;
 use serde_json::json;
 
+use crate::{help, stop};
+
 /// Why there is no answer.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -19,6 +21,8 @@ pub(crate) enum Failure {
     File { path: String, why: String },
     /// A file that is there would be replaced.
     Exists(String),
+    /// The output would replace what is read.
+    Input(String),
     /// `bounds` was not told what it may cost.
     Price { file: String },
     /// `plan` cannot know what a schema's `*` stands for.
@@ -92,16 +96,18 @@ impl Failure {
             Failure::Output(_) => "C07",
             Failure::Broken(_) => "C08",
             Failure::File { .. } => "C09",
-            Failure::Exists(_) => "C10",
+            Failure::Exists(_) | Failure::Input(_) => "C10",
             Failure::Price { .. } | Failure::NoColumns { .. } => "C11",
             Failure::Header => "C12",
         }
     }
 
-    /// 1 if the question was understood and refused, 2 if it was not understood or something broke.
+    /// 1 if the question was understood and refused, 2 if it was not understood or something broke, 130 if it was
+    /// interrupted.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Failure::Refused(_) | Failure::Exists(_) => 1,
+            Failure::Refused(_) | Failure::Exists(_) | Failure::Input(_) => 1,
+            Failure::Library(quietly::Error::Stopped) => stop::EXIT,
             Failure::Library(error) if error.is_refusal() => 1,
             _ => 2,
         }
@@ -115,9 +121,16 @@ impl Failure {
                 format!("--{error}")
             }
             Failure::Refused(error) => error.to_string(),
+            // So are some of these; others stand in the schema.
+            Failure::Library(
+                error @ quietly::Error::Parameter { name: "epsilon" | "delta", .. },
+            ) => {
+                format!("--{error}")
+            }
             Failure::Library(error) => error.to_string(),
             Failure::File { path, why } => format!("{path}: {why}"),
             Failure::Exists(path) => format!("{path} is there already"),
+            Failure::Input(path) => format!("--output {path} would replace a file that is read"),
             Failure::Price { .. } => {
                 "a range from a sensitive table needs --epsilon: it costs something".into()
             }
@@ -147,45 +160,8 @@ impl Failure {
         }
     }
 
-    /// What to do about it.
-    pub(crate) fn hint(&self) -> String {
-        match self {
-            Failure::Refused(Error::Parameter { name, .. } | Error::TooLarge { name, .. }) => flag_hint(name).into(),
-            Failure::Refused(Error::Unsupported { .. }) => "`quietly account --help` lists the other schemes".into(),
-            Failure::Refused(Error::Unreachable { .. }) => {
-                "raise --epsilon or --delta, or lower --steps or --rate".into()
-            }
-            Failure::Refused(_) => "see `quietly account --help`".into(),
-            Failure::Library(error) => error.hint(),
-            Failure::File { .. } => "is the path right, and may you write there?".into(),
-            Failure::Exists(_) => "give another name with --output, or --force to replace it".into(),
-            Failure::Price { file } => format!(
-                "quietly bounds {file} COLUMN --epsilon 0.1, or quietly bounds --public OTHER COLUMN, which costs nothing"
-            ),
-            Failure::Header => "give the table with --header FILE: its first line is read, and no row".into(),
-            Failure::NoColumns { file } => format!("quietly bounds {file} COLUMN --epsilon 0.1"),
-            Failure::Participation(_) => {
-                "give one of --full, --rate, --bins, --period (perhaps with --rate), --separation with --participations, \
-                 --records with --batch"
-                    .into()
-            }
-            Failure::Unreadable { .. } => "write numbers with a point and without units".into(),
-            Failure::Question(_) => "for example --delta 1e-5".into(),
-            Failure::Strategy(_) => "for example --lambda 0.9, or --bands 1,0.5,0.25".into(),
-            Failure::Usage { help, .. } => help.clone(),
-            Failure::Unfinished { .. } => "`quietly --help` starts with an example".into(),
-            Failure::NoSuchCode(_) => "`quietly explain` lists all codes".into(),
-            Failure::Output(_) => "is the disk full?".into(),
-            Failure::Broken(_) => "please report it, with the command you typed".into(),
-        }
-    }
-
     /// Writes to stderr, for people or for programs, and gives the exit code.
     pub(crate) fn report(&self, json: bool) -> u8 {
-        if matches!(self, Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe) {
-            // Whoever read the output had enough of it: `quietly ... | head`.
-            return 0;
-        }
         let (code, message, hint) = (self.code(), self.message(), self.hint());
         let text = if let (Failure::Unfinished { page }, false) = (self, json) {
             page.trim_end().into()
@@ -219,43 +195,8 @@ impl Failure {
         let body = plain.split("\n\nUsage:").next().unwrap_or_default();
         let body = body.split("\n\nFor more information").next().unwrap_or_default();
         let message = body.trim_start_matches("error: ").trim().replace("\n\n", "\n");
-        // The help page of what was understood so far.
-        let mut words: Vec<String> =
-            std::env::args().skip(1).take_while(|a| !a.starts_with('-')).take(2).collect();
-        if error.kind() == ErrorKind::InvalidSubcommand {
-            words.pop();
-        }
-        let command = [vec!["quietly".to_string()], words].concat().join(" ");
-        Failure::Usage { message, help: format!("`{command} --help` starts with an example") }
-    }
-}
-
-/// What a flag means and what is usual.
-fn flag_hint(name: &str) -> &'static str {
-    match name {
-        "noise" => {
-            "--noise is the noise's standard deviation over what one record can add; 1 is a common start"
-        }
-        "scale" => "--scale is the Laplace scale over what one record can add; 1 is a common start",
-        "rate" => {
-            "--rate is the chance that a record joins a step: batch size over records, such as 0.01"
-        }
-        "delta" => "choose --delta well below one over the number of records, such as 1e-5",
-        "epsilon" => "--epsilon is the promise itself: 1 is strong, 10 is weak",
-        "epsilon-each" => "--epsilon-each is the parameter of one choice, such as 0.1",
-        "lambda" => {
-            "--lambda says how much of the last step's noise is taken back; 0 is independent noise, 0.9 is usual"
-        }
-        "bands" => "write --bands as 1,0.5,0.25: the first coefficient is 1",
-        "steps" => "--steps counts noisy sums; write 1000 or 1e3, up to 1e7 in all",
-        "epochs" => "--epochs counts passes over the table; together with --steps at most 1e7",
-        "select" => "--select is in how many steps of a pass a record takes part: at most --steps",
-        "records" => "--records is the size of the table",
-        "batch" => "--batch is the size of one batch: at most --records",
-        "period" | "bins" | "separation" | "participations" => {
-            "it is counted in steps: at least 1, at most --steps"
-        }
-        _ => "see `quietly account --help`",
+        let page = help::page_of(std::env::args().skip(1));
+        Failure::Usage { message, help: format!("`{page} --help` starts with an example") }
     }
 }
 

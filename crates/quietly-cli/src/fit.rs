@@ -50,6 +50,16 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
+    /// The flags of this recipe, to be typed again.
+    fn typed(&self) -> String {
+        let method = match self.method {
+            How::Auto => "",
+            How::FullBatch => " --method full-batch",
+            How::OnePass => " --method one-pass",
+        };
+        format!("{}{}{method}", self.columns.typed(), self.spending.typed())
+    }
+
     fn plan(&self, kind: Kind, schema: &Schema, width: usize) -> Result<Plan, Failure> {
         let link = match kind {
             Kind::Linear => Link::Linear,
@@ -126,12 +136,13 @@ pub(crate) fn plan(only: &PlanOnly, screen: &mut Screen) -> Result<(), Failure> 
     warn(&plan, screen)?;
     let stem = only.schema.file_name().unwrap_or_default().to_string_lossy();
     let stem = stem.split('.').next().unwrap_or_default();
+    let table = only.header.clone().unwrap_or_else(|| format!("{stem}.csv").into());
+    let (schema, table) = (only.schema.display(), table.display());
+    let flags = only.recipe.typed();
+    screen.say("\nNothing was spent, and no row was read.")?;
     Ok(screen.say(&format!(
-        "\nNothing was spent, and no row was read. next: quietly fit {} {stem}.csv --schema {} --target {} --epsilon {}",
-        plan.link.name(),
-        only.schema.display(),
-        only.recipe.columns.target,
-        plan.budget.epsilon()
+        "\nnext: quietly fit {} {table} --schema {schema}{flags}",
+        plan.link.name()
     ))?)
 }
 

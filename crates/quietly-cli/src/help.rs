@@ -5,40 +5,122 @@ use crate::args::Cli;
 
 /// The command with an example at the head of each page.
 pub(crate) fn command() -> clap::Command {
-    let mut command = Cli::command().before_help(EXAMPLE_FIRST).about(ABOUT).long_about(None);
-    for (verb, example) in VERBS {
-        command =
-            command.mut_subcommand(verb, |c| c.before_help(example).disable_help_subcommand(true));
+    let about = |about: &'static str| move |c: clap::Command| c.about(about).long_about(None);
+    let mut command = about(ABOUT)(Cli::command()).before_help(example(&FIRST));
+    for (verb, line) in SCHEMES {
+        command = command.mut_subcommand(verb, |c| {
+            c.before_help(example(&[line])).disable_help_subcommand(true)
+        });
     }
-    for (name, about, account, calibrate) in PAGES {
-        let page = |about: &str, verb: &str, flags: &str| {
-            let (about, example) =
-                (about.to_string(), format!("Example:\n  quietly {verb} {name} {flags}"));
-            move |c: clap::Command| c.about(about).long_about(None).before_help(example)
+    for (verb, before, line, more) in TABLES {
+        let example = example(&[before, &[line]].concat());
+        command = command.mut_subcommand(verb, |c| c.before_help(example).after_help(more));
+    }
+    for (name, what, account, calibrate) in PAGES {
+        let page = |verb: &str, flags: &str| {
+            let example = example(&[&format!("quietly {verb} {name} {flags}")]);
+            move |c: clap::Command| about(what)(c).before_help(example)
         };
-        command = command
-            .mut_subcommand("account", |c| c.mut_subcommand(name, page(about, "account", account)));
+        command =
+            command.mut_subcommand("account", |c| c.mut_subcommand(name, page("account", account)));
         if !calibrate.is_empty() {
             command = command.mut_subcommand("calibrate", |c| {
-                c.mut_subcommand(name, page(about, "calibrate", calibrate))
+                c.mut_subcommand(name, page("calibrate", calibrate))
             });
         }
     }
     command
 }
 
+/// Lines that work in this order, in an empty folder.
+fn example(lines: &[&str]) -> String {
+    format!("Example:\n  {}", lines.join("\n  "))
+}
+
+/// The help page that belongs to a command line, as far as it can be understood: `quietly account poisson`.
+pub(crate) fn page_of(typed: impl Iterator<Item = String>) -> String {
+    let mut page = String::from("quietly");
+    let mut at = command();
+    for word in typed {
+        let Some(next) = at.find_subcommand(&word).cloned() else { break };
+        page = format!("{page} {word}");
+        at = next;
+    }
+    page
+}
+
 const ABOUT: &str =
-    "Know what a differentially private computation costs, and how much noise a budget needs.";
-const EXAMPLE_FIRST: &str =
-    "Example:\n  quietly account poisson --rate 0.01 --noise 1 --steps 1000 --delta 1e-5";
-const VERBS: [(&str, &str); 3] = [
-    ("account", EXAMPLE_FIRST),
-    (
-        "calibrate",
-        "Example:\n  quietly calibrate poisson --rate 0.01 --steps 1000 --epsilon 1 --delta 1e-5",
-    ),
-    ("explain", "Example:\n  quietly explain A01"),
+    "Learn from sensitive tables with a certificate, and know what any private computation costs.";
+const FIRST: [&str; 2] = [
+    "quietly example",
+    "quietly fit linear clinic.csv --target days --epsilon 1 --output days.quietly",
 ];
+const SCHEMES: [(&str, &str); 3] = [
+    ("account", "quietly account poisson --rate 0.01 --noise 1 --steps 1000 --delta 1e-5"),
+    ("calibrate", "quietly calibrate poisson --rate 0.01 --steps 1000 --epsilon 1 --delta 1e-5"),
+    ("explain", "quietly explain A01"),
+];
+
+/// A verb, what must be typed before, an example, and what flags cannot say.
+const TABLES: [(&str, &[&str], &str, &str); 8] = [
+    (
+        "example",
+        &[],
+        "quietly example",
+        "Nobody in it exists, and it is the same clinic every time. The schema beside the table\n\
+         is a good one to copy from.",
+    ),
+    (
+        "init",
+        &FIRST_LINE,
+        "quietly init clinic.csv --output new.schema.toml",
+        "The schema is published with the model. Fill it in from what anybody knows; ranges and\n\
+         categories taken from the rows would give rows away.",
+    ),
+    (
+        "bounds",
+        &FIRST_LINE,
+        "quietly bounds clinic.csv age --epsilon 0.1 --rows 20000",
+        "The price is on top of what a fit costs. The range leaves out about one row in a hundred\n\
+         at each end, or more if epsilon is small; those will be clamped.",
+    ),
+    (
+        "plan",
+        &FIRST_LINE,
+        "quietly plan linear clinic.schema.toml --target days --epsilon 1",
+        "A plan depends on nothing but the schema and these flags, so it may be made as often as\n\
+         you like. If the budget is too small for the table, it says so.",
+    ),
+    (
+        "fit",
+        &FIRST_LINE,
+        FIRST[1],
+        "Everything about the table that is not in the schema is learnt with noise, and paid for\n\
+         out of epsilon. Cells that cannot be read never stop a fit: the schema says what becomes\n\
+         of them. Each fit of the same table costs again.",
+    ),
+    (
+        "predict",
+        &FIRST,
+        "quietly predict days.quietly clinic-test.csv --output predictions.csv",
+        "One line for every row, in the order of the files; also for rows with missing or\n\
+         unreadable cells. Predicting costs nothing.",
+    ),
+    (
+        "evaluate",
+        &FIRST,
+        "quietly evaluate days.quietly clinic-test.csv",
+        "Without --epsilon the scores are exact, and NOT private. With it they are noisy, and the\n\
+         price is on top of the model's.",
+    ),
+    (
+        "certificate",
+        &FIRST,
+        "quietly certificate days.quietly",
+        "The certificate is part of the model file. It holds parameters and theorems, no data.",
+    ),
+];
+const FIRST_LINE: [&str; 1] = [FIRST[0]];
 
 /// Name, what it is, and the flags of an example for each verb.
 const PAGES: [(&str, &str, &str, &str); 10] = [
@@ -111,5 +193,13 @@ mod tests {
     #[test]
     fn the_declaration_is_sound() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn a_page_is_named_by_the_words_that_are_understood() {
+        let page = |typed: &str| page_of(typed.split(' ').map(String::from));
+        assert_eq!(page("account poisson --rate"), "quietly account poisson");
+        assert_eq!(page("plan clinic.schema.toml"), "quietly plan");
+        assert_eq!(page("acount poisson"), "quietly");
     }
 }

@@ -30,7 +30,8 @@ pub(crate) struct Init {
 
 /// Writes a schema with every column named and nothing filled in.
 pub(crate) fn run(init: &Init, screen: &mut Screen) -> Result<(), Failure> {
-    let features = init.features.map(|f| f.at_least_one("features")).transpose()?.map(|f| f as usize);
+    let features =
+        init.features.map(|f| f.at_least_one("features")).transpose()?.map(|f| f as usize);
     let source = init.table.reading.open(&init.table.files, features)?;
     let path = init.output.clone().unwrap_or_else(|| beside(&init.table.files[0]));
     if path.exists() && !init.force {

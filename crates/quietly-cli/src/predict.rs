@@ -31,7 +31,7 @@ pub(crate) fn run(predict: &Predict, screen: &mut Screen) -> Result<(), Failure>
     let source = reading.open(&predict.table.files, highest_index(&model.encoding))?;
     let started = Instant::now();
     let threads = reading.threads()?;
-    let inputs = [&[predict.model.clone()], &predict.table.files[..]].concat();
+    let inputs = [std::slice::from_ref(&predict.model), &predict.table.files].concat();
     output::probe(&predict.output, &inputs)?;
     let mut output = Output::create(&predict.output)?;
     let failed = |e: &std::io::Error| Failure::file(&predict.output, e);

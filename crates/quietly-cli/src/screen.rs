@@ -27,10 +27,11 @@ impl Screen {
         Screen { colour: out.is_terminal() && !set("NO_COLOR") && !dumb, out }
     }
 
-    /// One line, or several.
+    /// One line, or several. Whoever reads may have had enough, as in `quietly ... | head`: that is no error, and the
+    /// work goes on.
     pub(crate) fn say(&mut self, text: &str) -> io::Result<()> {
-        writeln!(self.out, "{text}")?;
-        self.out.flush()
+        let said = writeln!(self.out, "{text}").and_then(|()| self.out.flush());
+        said.or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })
     }
 
     /// A JSON document.

@@ -135,6 +135,18 @@ impl Spending {
         Ok(Budget::new(self.epsilon.0, delta)?.under(self.neighbours()))
     }
 
+    /// The flags that differ from their defaults, to be typed again.
+    pub(crate) fn typed(&self) -> String {
+        let mut flags = format!(" --epsilon {}", self.epsilon.0);
+        if let Some(delta) = self.delta {
+            flags += &format!(" --delta {:e}", delta.0);
+        }
+        if self.neighbours() == Neighbours::ReplaceOne {
+            flags += " --neighbours replace-one";
+        }
+        flags
+    }
+
     fn neighbours(&self) -> Neighbours {
         self.neighbours.into()
     }
@@ -158,6 +170,12 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
+    /// The flags, to be typed again.
+    pub(crate) fn typed(&self) -> String {
+        let features = self.features.as_ref().map(|f| format!(" --features {}", f.join(",")));
+        format!(" --target {}{}", self.target, features.unwrap_or_default())
+    }
+
     pub(crate) fn encoding(&self, schema: &Schema, file: &[String]) -> Result<Encoding, Failure> {
         let features = self.features.as_deref();
         let encoding = Encoding::new(schema, file, features, Some(&self.target));

@@ -5,6 +5,63 @@ use std::fmt;
 /// It can be worked on ([`map`](Self::map), [`as_ref`](Self::as_ref)) and stays private. It cannot
 /// be printed, compared, serialised or cloned. The one way out, [`declassify`](Self::declassify),
 /// belongs to the release door of the `quietly` crate, which adds the noise.
+///
+/// ```
+/// use quietly_data::Private;
+///
+/// let salary = Private::new(4711);
+/// assert_eq!(format!("{salary:?}"), "Private(..)");
+/// # let _ = salary.map(|s| s + 1);
+/// ```
+///
+/// It cannot be printed,
+///
+/// ```compile_fail,E0277
+/// # use quietly_data::Private;
+/// # let salary = Private::new(4711);
+/// println!("{salary}");
+/// ```
+///
+/// compared,
+///
+/// ```compile_fail,E0369
+/// # use quietly_data::Private;
+/// # let salary = Private::new(4711);
+/// let rich = salary == Private::new(1_000_000);
+/// ```
+///
+/// ordered,
+///
+/// ```compile_fail,E0369
+/// # use quietly_data::Private;
+/// # let salary = Private::new(4711);
+/// let rich = salary > Private::new(1_000_000);
+/// ```
+///
+/// cloned,
+///
+/// ```compile_fail,E0599
+/// # use quietly_data::Private;
+/// # let salary = Private::new(4711);
+/// let copy = salary.clone();
+/// ```
+///
+/// serialised,
+///
+/// ```compile_fail,E0277
+/// # use quietly_data::Private;
+/// # let salary = Private::new(4711);
+/// fn written<T: serde::Serialize>(_: &T) {}
+/// written(&salary);
+/// ```
+///
+/// or opened.
+///
+/// ```compile_fail,E0616
+/// # use quietly_data::Private;
+/// # let salary = Private::new(4711);
+/// let bare: i32 = salary.0;
+/// ```
 #[must_use = "a private value is of no use until a mechanism releases something about it"]
 pub struct Private<T>(T);
 

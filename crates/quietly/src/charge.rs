@@ -129,7 +129,23 @@ impl Stage {
 /// The exponential mechanism has bounded range ε: logit P(S) - logit Q(S) ≤ ε for every event S. Of all
 /// pairs of probabilities that far apart the symmetric one is farthest apart in Φ⁻¹.
 pub(crate) fn selection_mu(epsilon: f64) -> f64 {
-    2.0 * normal_quantile(1.0 / (1.0 + (-0.5 * epsilon).exp())) * (1.0 + 1e-9)
+    // By the upper tail: 1/(1 + e^(-ε/2)) itself rounds to one where ε is above 73.
+    2.0 * upper_quantile(1.0 / (1.0 + (0.5 * epsilon).exp())) * (1.0 + 1e-9)
+}
+
+/// The x with 1 - Φ(x) = q, for q in (1e-300, 1/2]: Newton on the logarithm, which is concave.
+fn upper_quantile(q: f64) -> f64 {
+    let mut x = 0.0_f64;
+    for _ in 0..100 {
+        let tail = 0.5 * libm::erfc(x / std::f64::consts::SQRT_2);
+        let density = (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt();
+        let step = (tail / q).ln() * tail / density;
+        x += step.clamp(-1.0, 1.0);
+        if step.abs() < 1e-15 * x.abs() {
+            break;
+        }
+    }
+    x
 }
 
 /// The ε for which a choice is μ-GDP: 2·logit(Φ(μ/2)), not above.
@@ -186,6 +202,24 @@ mod tests {
         for mu in [1e-4, 0.01, 0.3, 2.0] {
             let back = selection_mu(selection_epsilon(mu));
             assert!(back <= mu && back > mu * (1.0 - 1e-6), "{mu} {back}");
+        }
+    }
+
+    /// Golden: 2·Φ⁻¹(1 - 1/(1 + e^(ε/2))) from mpmath 1.3 with 50 digits. By 1 - 1/(1 + e^(ε/2)) in double precision every
+    /// ε above 73 had the μ of 73, and steps of an allocation were priced too low.
+    #[test]
+    fn large_choices_are_priced_as_well_as_small_ones() {
+        let golden = [
+            (1.0, 0.62389259209850819),
+            (40.0, 11.758418713653101),
+            (60.0, 14.715333630017525),
+            (73.0, 16.362107509317524),
+            (80.0, 17.185351436947544),
+            (100.0, 19.349650567224713),
+        ];
+        for (epsilon, mu) in golden {
+            let found = selection_mu(epsilon) / mu;
+            assert!(found >= 1.0 && found < 1.0 + 2e-9, "{epsilon}: {found}");
         }
     }
 

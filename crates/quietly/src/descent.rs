@@ -46,14 +46,44 @@ impl Residual {
         }
     }
 
-    /// How far a step may go, where one is right for least squares. Through max(u, 0) the curvature is between
-    /// all of that of least squares, where every row is active, and half of it, where features are symmetric: 3/2
-    /// contracts at least twofold in either case.
-    pub(crate) fn stretch(self) -> f64 {
-        match self {
-            Residual::Squared => 1.0,
-            Residual::Glmtron | Residual::Relu => 1.5,
+    /// Newton's step for this residual, from `plain`, the one that least squares would take along `gradient`.
+    ///
+    /// `size` is the standard deviation of the score u without its constant, which is the last coordinate of all and has
+    /// feature 1. Through max(u, 0) only rows with u > 0 curve. Taking u for normal, with mean b (the constant's weight)
+    /// and a = b/size, their share of the second moment is Φ(a) in all directions, except along the weights and the
+    /// constant: there it is the 2×2 matrix of E[t²; t > -a], E[t; t > -a] and P(t > -a) for a normal t. Nothing here is
+    /// assumed for privacy; a bad guess costs steps.
+    pub(crate) fn newton(
+        self,
+        weights: &[f64],
+        gradient: &[f64],
+        mut plain: Vec<f64>,
+        size: f64,
+    ) -> Vec<f64> {
+        if self == Residual::Squared {
+            return plain;
         }
+        let p = weights.len() - 1;
+        let a = if size > 0.0 { (weights[p] / size).clamp(-1.5, 3.0) } else { 0.0 };
+        let density = (-0.5 * a * a).exp() / (2.0 * std::f64::consts::PI).sqrt();
+        let (active, first, second) = (normal(a), density, normal(a) - a * density + 0.02);
+        let constant = active + 0.02;
+        plain.iter_mut().for_each(|x| *x /= active);
+        if size > 0.0 {
+            let along: f64 =
+                weights[..p].iter().zip(gradient).map(|(w, g)| w * g).sum::<f64>() / size;
+            let determinant = second * constant - first * first;
+            let turned = (constant * along - first * gradient[p]) / determinant;
+            plain[p] = (second * gradient[p] - first * along) / determinant;
+            let more = (turned - along / active) / size;
+            plain.iter_mut().zip(&weights[..p]).for_each(|(x, w)| *x += more * w);
+        }
+        plain
+    }
+
+    /// About how much longer its steps, and their noise, are than those of least squares.
+    pub(crate) fn stretch(self) -> f64 {
+        if self == Residual::Squared { 1.0 } else { 2.0 }
     }
 }
 

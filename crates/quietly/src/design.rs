@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// Below this many noise units nothing can be learnt, not even the target's middle.
 const NOTHING: f64 = 30.0;
+/// Below this many, only the target's middle: weights would now and then be worse than none.
+const CENTRE: f64 = 60.0;
 /// Wider tables are not whitened: a second moment would not fit.
 pub(crate) const WIDEST: usize = 1000;
 
@@ -83,7 +85,7 @@ impl Design {
         if units < NOTHING {
             return Design { reach: Reach::Nothing, ..design };
         }
-        if d > (0.5 * mu).min(0.2) * rows {
+        if units < CENTRE || d > (0.5 * mu).min(0.2) * rows {
             design.reach = Reach::Centre;
             design.shares = Shares { target_scale: 0.5, target_centre: 0.5, ..Shares::default() };
             return design;

@@ -68,10 +68,12 @@ pub(crate) fn fit(
     };
 
     // 1. The target.
-    let (scale, centre) = target(plan.link, &table, unit, door, threads)?;
+    let (scale, centre) = target(&table, unit, door, threads)?;
     if design.reach == Reach::Centre {
         return Ok((centre, vec![0.0; width]));
     }
+    // max(u, 0) cannot be moved.
+    let centre = if plan.link == Link::Linear { centre } else { 0.0 };
     let y = |raw: f64| unit.of(raw) - centre;
 
     // 2. Whitening.
@@ -96,7 +98,8 @@ pub(crate) fn fit(
     }
 
     // 3. The metric, and the rows in it.
-    let noise = door.noise(LAST) / (design.final_steps as f64).sqrt();
+    let stretch = Residual::polishing(plan.link).stretch();
+    let noise = stretch * door.noise(LAST) / (design.final_steps as f64).sqrt();
     let mut metric = Metric::new(whitening, plan.rows, noise);
     let rows = table.map(|table| metric.cached(&table, threads));
 
@@ -112,10 +115,8 @@ pub(crate) fn fit(
         step(watch)?;
         let (gradient, _) = session.gradient(ROBUST, TO_MEDIAN * threshold, &w, residual)?;
         // A clip at the median leaves half of the curvature.
-        let far = 2.0 * residual.stretch();
-        for j in 0..d {
-            w[j] += far * metric.multipliers[j] * gradient[j];
-        }
+        let direction = metric.newton(residual, &w, &gradient);
+        w.iter_mut().zip(direction).for_each(|(w, x)| *w += 2.0 * x);
         let grid = quarters(threshold, -design.threshold_depth, 0);
         threshold = session.threshold(THRESHOLD, LEVEL, &grid, &w, residual)?;
     }
@@ -141,11 +142,12 @@ pub(crate) fn fit(
         let last = t >= design.cheap_steps;
         let residual = if last { Residual::polishing(plan.link) } else { residual };
         let purpose = if last { LAST } else { CHEAP };
-        let (mut gradient, std) = session.gradient(purpose, clip, &w, residual)?;
-        gradient.iter_mut().for_each(|g| *g *= residual.stretch());
+        let (gradient, std) = session.gradient(purpose, clip, &w, residual)?;
+        let mut direction = metric.newton(residual, &w, &gradient);
+        direction.iter_mut().zip(&metric.multipliers).for_each(|(x, m)| *x /= m);
         let std = std * residual.stretch();
         let momentum = if last { 0.0 } else { MOMENTUM };
-        stepping.go(&mut w, gradient, std, momentum);
+        stepping.go(&mut w, direction, std, momentum);
         noises.push((std, momentum, last));
         if last {
             average.take(&w);
@@ -211,9 +213,8 @@ pub(crate) fn quarters(start: f64, first: i32, last: i32) -> Vec<f64> {
     (first..=last).map(|k| start * 2.0_f64.powf(0.25 * f64::from(k))).collect()
 }
 
-/// The private median of |y|, and that of y on a grid of that size; a ReLU model is not moved.
+/// The private scale of y, and its median on a grid of that size.
 pub(crate) fn target(
-    link: Link,
     table: &Private<Table>,
     unit: &Unit,
     door: &mut Door,
@@ -227,8 +228,7 @@ pub(crate) fn target(
     let (centres, bin) = centres(scale);
     let bin = |raw: f64| bin(unit.of(raw));
     let counts = table.as_ref().map(|t| tally(t.target(), centres.len() + 1, bin, threads));
-    let centre = centres[door.quantile(CENTRE, 0.5, counts)?];
-    Ok((scale, if link == Link::Linear { centre } else { 0.0 }))
+    Ok((scale, centres[door.quantile(CENTRE, 0.5, counts)?]))
 }
 
 /// 801 thresholds from -2·scale to 2·scale, and the bin of a value among them.

@@ -114,13 +114,20 @@ pub(crate) fn norm(squares: f64) -> f64 {
     squares.sqrt() + TINY
 }
 
-/// The integer nearest to v, which is below 2⁵¹; ties go to the even one.
+/// The integer nearest to v, which is below 2⁵¹, and [`ROUNDER`]'s bits on top; ties go to the even one.
+///
+/// Adding these up, wrapping, and taking all of the bits away in the end ([`lowered`]) saves one operation per number.
 #[inline(always)]
-pub(crate) fn nearest(v: f64) -> i64 {
-    ((v + ROUNDER).to_bits() as i64).wrapping_sub(ROUNDER.to_bits() as i64)
+pub(crate) fn raised(v: f64) -> i64 {
+    (v + ROUNDER).to_bits() as i64
 }
 
-/// [`nearest`], as a number.
+/// The sum of integers from the wrapped sum of as many [`raised`] ones: exact if it fits in `i64`, as 2⁶⁴ is what wraps.
+pub(crate) fn lowered(sum: i64, count: usize) -> i64 {
+    sum.wrapping_sub((ROUNDER.to_bits() as i64).wrapping_mul(count as i64))
+}
+
+/// The integer nearest to v, as a number.
 #[inline(always)]
 pub(crate) fn nearest_f64(v: f64) -> f64 {
     (v + ROUNDER) - ROUNDER
@@ -140,6 +147,10 @@ mod tests {
     fn integers(lattice: &Lattice, residual: f64, z: &[f64]) -> Vec<i64> {
         let a = lattice.coefficient(residual, norm(z.iter().map(|z| z * z).sum()));
         z.iter().map(|z| nearest(a * z)).collect()
+    }
+
+    fn nearest(v: f64) -> i64 {
+        lowered(raised(v), 1)
     }
 
     fn squared(q: &[i64]) -> i128 {
@@ -216,6 +227,15 @@ mod tests {
         for v in [0.5, 1.5, -0.5, -1.5, 2.5, 0.49999999999999994, -0.0, 5e-324, 2f64.powi(50)] {
             assert_eq!(nearest(v), v.round_ties_even() as i64, "{v}");
         }
+    }
+
+    #[test]
+    fn raised_integers_add_up() {
+        let mut random = Random(3);
+        let values: Vec<f64> = (0..5000).map(|_| (random.number() * 4e9).trunc()).collect();
+        let sum = values.iter().fold(0i64, |sum, &v| sum.wrapping_add(raised(v)));
+        assert_eq!(lowered(sum, values.len()), values.iter().map(|&v| v as i64).sum::<i64>());
+        assert_eq!(lowered(0, 0), 0);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use quietly_data::Table;
 
 use crate::{
-    descent::MEDIAN,
+    descent::{MEDIAN, Residual},
     full_batch::weighted,
     linalg::{Square, dot, eigen},
     pass::{Affine, Cached, Linear},
@@ -152,6 +152,14 @@ impl Metric {
                 Cached::new(table, &map, threads)
             }
         }
+    }
+
+    /// Newton's step along a gradient.
+    pub(crate) fn newton(&self, residual: Residual, w: &[f64], gradient: &[f64]) -> Vec<f64> {
+        let plain = gradient.iter().zip(&self.multipliers).map(|(g, m)| g * m).collect();
+        let p = w.len() - 1;
+        let size: f64 = w[..p].iter().zip(&self.multipliers).map(|(w, m)| w * w / m).sum();
+        residual.newton(w, gradient, plain, size.sqrt())
     }
 
     /// What is known of the noise draws an average of last iterates back to zero.

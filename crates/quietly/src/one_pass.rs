@@ -19,7 +19,7 @@ use crate::{
     lattice::Lattice,
     linalg::{Square, dot, eigen},
     model::Link,
-    pass::{Affine, Grid, Query, Rows, Tally, allocate, second_moment},
+    pass::{Affine, Bucket, Grid, Query, Rows, Tally, allocate, second_moment},
     plan::{Plan, Unit, Watch, tell},
     release::{Door, LatticeSum},
     spill::Spill,
@@ -39,6 +39,10 @@ const CONSTANT: f64 = 0.5;
 /// Shares of a step's budget: for the target's scale, its centre and the row norm; for thresholds in robust steps.
 const SCALES: [f64; 3] = [0.4, 0.3, 0.3];
 const THRESHOLDS: f64 = 0.2;
+
+/// How much of the budget's worth a question to one step has, compared with one to all rows: about √20/20, as a step
+/// sees a twentieth of the rows and random allocation makes noise √20 times smaller.
+pub(crate) const EFFICIENCY: f64 = 0.22;
 
 /// Which step does what.
 pub(crate) struct OnePass {
@@ -95,7 +99,7 @@ impl OnePass {
 /// The rows of every step: in memory, or on disk.
 pub(crate) enum Feed {
     /// A table, and which of its rows belong to which step.
-    Memory(Private<(Table, Vec<Vec<u32>>)>),
+    Memory(Private<(Table, Vec<Bucket>)>),
     /// Rows on disk, step by step.
     Disk(Private<Spill>),
 }
@@ -114,7 +118,7 @@ impl Feed {
             move || bits.word().expect("a block has fewer words than a stream")
         };
         Ok(Feed::Memory(table.map(|table| {
-            let rows = allocate(table.rows(), steps, words, threads);
+            let rows = allocate(table.target(), steps, words, threads);
             (table, rows)
         })))
     }
@@ -205,7 +209,7 @@ pub(crate) fn fit(
     let start = (Vec::<f64>::new(), vec![0_u64; grid.bins()]);
     let first =
         rows.ask(now, &plain, start, |(targets, counts): &mut (Vec<f64>, Vec<u64>), rows| {
-            rows.targets(|y| targets.push(unit.of(y)));
+            targets.extend(rows.targets().iter().map(|y| unit.of(*y)));
             let part = rows.pass(&query, threads).counts;
             counts.iter_mut().zip(part).for_each(|(a, b)| *a += b);
         })?;
@@ -269,9 +273,11 @@ pub(crate) fn fit(
             let what = LatticeSum { sum, bound: clip.bound() as f64, unit: clip.step() };
             let (gradient, std) = door.sum(purpose, what)?;
             let left = if last { unclipped(factor) } else { 0.5 };
-            let far = residual.stretch() / left / share;
-            let direction: Vec<f64> = space.solve(&gradient).iter().map(|g| g * far).collect();
-            noise = space.noise(std * far);
+            let far = 1.0 / left / share;
+            let gradient: Vec<f64> = gradient.iter().map(|g| g * far).collect();
+            let plain = space.solve(&gradient);
+            let direction = residual.newton(&w, &gradient, plain, space.size(&w));
+            noise = space.noise(std * far * residual.stretch());
             stepping.go(&mut w, direction, noise, 0.0);
         }
         if last {
@@ -291,9 +297,9 @@ struct Space {
     map: Affine,
     shift: Vec<f64>,
     scale: Vec<f64>,
-    /// The regularised second moment in the space, over the rows of a step: its eigenvalues and eigenvectors.
-    values: Vec<f64>,
-    vectors: Square,
+    /// The regularised second moment in the space, over the rows of a step, and its inverse.
+    moment: Square,
+    inverse: Square,
 }
 
 impl Space {
@@ -320,50 +326,60 @@ impl Space {
             }
         };
         let inside = Square::new(d, centred);
-        let (values, vectors) = eigen(&inside.entries, d);
         // Noise on an entry is `std` over the count, times the scales of its columns.
         let mean = dot(&scale, &scale) / p.max(1) as f64;
         let blur = (floor / count * mean).clamp(1e-9, 1.0);
-        let values = values.iter().map(|e| e.max(0.0) + blur).collect();
+        let moment = regular(&inside, blur);
+        // Its eigenvalues are at least `blur`, so that only overflow could make this fail.
+        let inverse = inverse(&moment).unwrap_or_else(|| Square::identity(d));
         let map = Affine::new(&shift, &scale, 1.0);
-        Space { map, shift, scale, values, vectors: Square { size: d, entries: vectors } }
+        Space { map, shift, scale, moment, inverse }
     }
 
     /// Newton's direction for a gradient.
     fn solve(&self, gradient: &[f64]) -> Vec<f64> {
         let mut x = vec![0.0; gradient.len()];
-        for (k, value) in self.values.iter().enumerate() {
-            let v = self.vectors.row(k);
-            let part = dot(v, gradient) / value;
-            x.iter_mut().zip(v).for_each(|(x, v)| *x += part * v);
+        for (k, g) in gradient.iter().enumerate() {
+            add(&mut x, self.inverse.row(k), *g);
         }
         x
     }
 
     /// The noise of a Newton step, root mean square over coordinates, where the gradient's is `std`.
     fn noise(&self, std: f64) -> f64 {
-        let squares: f64 = self.values.iter().map(|v| v.powi(-2)).sum();
-        std * (squares / self.values.len() as f64).sqrt()
+        std * (self.squares() / self.inverse.size as f64).sqrt()
+    }
+
+    /// The sum of the inverse's squared eigenvalues.
+    fn squares(&self) -> f64 {
+        dot(&self.inverse.entries, &self.inverse.entries)
+    }
+
+    /// The sum of its eigenvalues.
+    fn trace(&self) -> f64 {
+        (0..self.inverse.size).map(|k| self.inverse.at(k, k)).sum()
+    }
+
+    /// The standard deviation of the scores of rows under these weights, without the constant's.
+    fn size(&self, w: &[f64]) -> f64 {
+        let p = w.len() - 1;
+        let part = |j: usize| w[j] * dot(&self.moment.row(j)[..p], &w[..p]);
+        (0..p).map(part).sum::<f64>().max(0.0).sqrt()
     }
 
     /// The highest clip, in medians, for which the average of the last steps has little noise: 0.8 % of the residuals'
     /// variance.
     fn highest_clip(&self, noise: f64, steps: u64, rows: f64) -> f64 {
-        let d = self.values.len() as f64;
-        let back: f64 = self.values.iter().map(|v| 1.0 / v).sum();
-        let one = 0.455 * (noise / rows).powi(2) / steps as f64 * d * back;
+        let d = self.inverse.size as f64;
+        let one = 0.455 * (noise / rows).powi(2) / steps as f64 * d * self.trace();
         (0.008 / one).sqrt().clamp(1.0, 16.0)
     }
 
     /// James and Stein's factor, in predictions, for all weights but the constant's.
     fn shrink(&self, mut w: Vec<f64>, noise: f64) -> Vec<f64> {
         let p = w.len() - 1;
-        let turned = self.vectors.apply(&w);
-        let total: f64 = turned.iter().zip(&self.values).map(|(t, v)| t * t * v).sum();
-        let total = total - w[p] * w[p];
-        let squares: f64 = self.values.iter().map(|v| v.powi(-2)).sum::<f64>();
-        let one = noise * noise * self.values.len() as f64 / squares;
-        let noise: f64 = self.values.iter().map(|v| one / v).sum();
+        let total = dot(&w, &self.moment.apply(&w)) - w[p] * w[p];
+        let noise = noise * noise * self.inverse.size as f64 / self.squares() * self.trace();
         let kept = if total > 0.0 { (1.0 - noise / total).max(0.0) } else { 0.0 };
         w[..p].iter_mut().for_each(|w| *w *= kept);
         w
@@ -373,5 +389,117 @@ impl Space {
     fn unmap(&self, w: &[f64], centre: f64) -> (f64, Vec<f64>) {
         let weights: Vec<f64> = w.iter().zip(&self.scale).map(|(w, s)| w * s).collect();
         (centre + w[self.shift.len()] - dot(&weights, &self.shift), weights)
+    }
+}
+
+/// The matrix whose eigenvalues are those of a symmetric `matrix`, or zero where they are negative, plus `blur`.
+fn regular(matrix: &Square, blur: f64) -> Square {
+    let d = matrix.size;
+    let mut regular = matrix.clone();
+    // Eigenvalues cost ten times what it costs to see that none of them is negative.
+    if root(matrix).is_none() {
+        let (values, vectors) = eigen(&matrix.entries, d);
+        regular.entries.fill(0.0);
+        for (value, vector) in values.iter().zip(vectors.chunks_exact(d)) {
+            for (line, v) in regular.entries.chunks_exact_mut(d).zip(vector) {
+                add(line, vector, value.max(0.0) * v);
+            }
+        }
+    }
+    (0..d).for_each(|k| regular.entries[k * (d + 1)] += blur);
+    regular
+}
+
+/// Cholesky's upper triangle U with UᵀU = `matrix`, if that is positive definite.
+fn root(matrix: &Square) -> Option<Square> {
+    let d = matrix.size;
+    let mut u = matrix.clone();
+    for k in 0..d {
+        let (done, below) = u.entries.split_at_mut((k + 1) * d);
+        let line = &mut done[k * d + k..];
+        let length = line[0].sqrt();
+        if !(length.is_finite() && length > 0.0) {
+            return None;
+        }
+        line.iter_mut().for_each(|x| *x /= length);
+        for (i, below) in below.chunks_exact_mut(d).enumerate() {
+            let line = &line[i + 1..];
+            add(&mut below[k + 1 + i..], line, -line[0]);
+        }
+    }
+    Some(u)
+}
+
+/// The inverse of a positive definite matrix: V·Vᵀ, where V is the inverse of its root.
+fn inverse(matrix: &Square) -> Option<Square> {
+    let d = matrix.size;
+    let root = root(matrix)?;
+    // The rows of Vᵀ, one after the other.
+    let mut back = Square::identity(d);
+    for i in 0..d {
+        let (done, line) = back.entries.split_at_mut(i * d);
+        let line = &mut line[..=i];
+        for (k, done) in done.chunks_exact(d).enumerate() {
+            add(&mut line[..=k], &done[..=k], -root.at(k, i));
+        }
+        line.iter_mut().for_each(|x| *x /= root.at(i, i));
+    }
+    let mut inverse = Square { size: d, entries: vec![0.0; d * d] };
+    for (k, line) in back.entries.chunks_exact(d).enumerate() {
+        for (i, into) in inverse.entries.chunks_exact_mut(d).take(k + 1).enumerate() {
+            add(&mut into[..=i], &line[..=i], line[i]);
+        }
+    }
+    for i in 0..d {
+        for j in 0..i {
+            inverse.entries[j * d + i] = inverse.entries[i * d + j];
+        }
+    }
+    inverse.entries.iter().all(|x| x.is_finite()).then_some(inverse)
+}
+
+/// x += factor·y
+fn add(x: &mut [f64], y: &[f64], factor: f64) {
+    x.iter_mut().zip(y).for_each(|(x, y)| *x += factor * y);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Aᵀ·A less a multiple of the identity: definite for none, otherwise not.
+    fn matrix(less: f64) -> Square {
+        let a = Square::new(7, |i, j| ((i * 5 + j * 3) as f64).sin() + f64::from(u8::from(i == j)));
+        let mut product = a.transposed().times(&a);
+        (0..7).for_each(|k| product.entries[k * 8] -= less);
+        product
+    }
+
+    fn near(a: &Square, b: &Square) -> bool {
+        a.entries.iter().zip(&b.entries).all(|(a, b)| (a - b).abs() < 1e-9)
+    }
+
+    #[test]
+    fn an_inverse_is_one() {
+        let definite = matrix(0.0);
+        assert!(near(&inverse(&definite).unwrap().times(&definite), &Square::identity(7)));
+        assert_eq!(inverse(&matrix(1.0)), None);
+        let odd = Square { size: 1, entries: vec![f64::NAN] };
+        assert_eq!(inverse(&odd), None);
+    }
+
+    #[test]
+    fn negative_eigenvalues_become_the_blur() {
+        for (less, negative) in [(0.0, false), (1.0, true)] {
+            let matrix = matrix(less);
+            let (values, vectors) = eigen(&matrix.entries, 7);
+            assert_eq!(values[0] < 0.0, negative);
+            let vectors = Square { size: 7, entries: vectors };
+            let wanted = |i: usize, j: usize| -> f64 {
+                let part = |k: usize| vectors.at(k, i) * vectors.at(k, j);
+                (0..7).map(|k| (values[k].max(0.0) + 0.1) * part(k)).sum()
+            };
+            assert!(near(&regular(&matrix, 0.1), &Square::new(7, wanted)));
+        }
     }
 }

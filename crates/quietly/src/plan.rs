@@ -11,7 +11,7 @@ use crate::{
     certificate::Certificate,
     charge::{self, Charge, Mechanism, Sampler, Stage},
     descent::LEVEL,
-    design::{Design, Reach, Shares},
+    design::{Design, Reach, Shares, WIDEST},
     error::Error,
     exact, full_batch,
     model::{Link, Model},
@@ -37,6 +37,9 @@ pub enum Method {
 
 /// Tables that would take more than this are streamed, unless one asks otherwise.
 const IN_MEMORY: f64 = 8e9;
+
+/// The least noise of a step in one pass: what the accountant allows, and a little for rounding.
+const LEAST: f64 = 0.1 * (1.0 + 1e-9);
 
 /// A regression to be planned.
 ///
@@ -145,7 +148,8 @@ impl Regression {
     ///
     /// # Errors
     ///
-    /// [`Error::Parameter`] if there are no rows or no features, [`Error::Accounting`] if the budget cannot be met.
+    /// [`Error::Parameter`] if there are no rows or no features, [`Error::TooLarge`] if there are more than 1000 features for
+    /// one pass, [`Error::Accounting`] if the budget cannot be met.
     pub fn plan(&self, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
         Error::unless(rows > 0, "rows", "at least 1", rows)?;
         Error::unless(
@@ -157,10 +161,25 @@ impl Regression {
         let bytes = rows as f64 * (width + 1) as f64 * 12.0;
         let method = match self.method {
             _ if !budget.is_private() => Method::Exact,
-            Method::Auto if bytes > IN_MEMORY => Method::OnePass,
+            Method::Auto if bytes > IN_MEMORY && width <= WIDEST => Method::OnePass,
             Method::Auto | Method::Exact => Method::FullBatch,
             other => other,
         };
+        if method == Method::Exact && width > 2 * WIDEST {
+            return Err(Error::TooLarge {
+                what: "least squares without noise",
+                needed: format!("{:.0} MB", 8e-6 * 32.0 * (width as f64 + 1.0).powi(2)),
+                instead: "take at most 2000 features",
+            });
+        }
+        if method == Method::OnePass && width > WIDEST {
+            let entries = 0.5 * (width as f64 + 1.0).powi(2);
+            return Err(Error::TooLarge {
+                what: "the second moment of one pass",
+                needed: format!("{:.0} MB", 24e-6 * entries),
+                instead: "take at most 1000 features, or full batch",
+            });
+        }
         let mut plan = Plan {
             link: self.link,
             method,
@@ -181,9 +200,15 @@ impl Regression {
         let mu = quietly_accounting::gaussian_mu(budget.epsilon(), budget.delta())?
             / if budget.neighbours() == Neighbours::ReplaceOne { 2.0 } else { 1.0 };
         plan.design = Design::new(rows, width, mu);
-        match method {
-            Method::OnePass => plan.allocate(mu)?,
-            _ => plan.divide()?,
+        // A step of one pass sees its part of the rows only. Where that teaches nothing, there are few rows, and all of them
+        // can be asked at once.
+        let part = Design::new(rows, width, one_pass::EFFICIENCY * mu);
+        if method == Method::OnePass && part.reach == Reach::Weights {
+            plan.design = part;
+            plan.allocate(mu)?;
+        } else {
+            plan.method = Method::FullBatch;
+            plan.divide()?;
         }
         plan.warn(mu);
         Ok(plan)
@@ -209,19 +234,14 @@ impl Plan {
 
     /// One pass: the least noise for which a step stays within what random allocation allows it.
     fn allocate(&mut self, mu: f64) -> Result<(), Error> {
-        if self.design.reach == Reach::Nothing {
-            self.epsilon = 0.0;
-            return Ok(());
-        }
-        self.design.reach = Reach::Weights;
         let layout = OnePass::new(self.rows, self.width, mu);
         self.sampler = Sampler::Allocation { steps: layout.steps() };
         let (sampler, neighbours) = (self.sampler, self.budget.neighbours());
         let event = |noise: f64| -> Result<Event, quietly_accounting::Error> {
-            charge::event(sampler, &layout.stages(noise)).map_err(accounting)
+            charge::event(sampler, &layout.stages(noise.max(LEAST))).map_err(accounting)
         };
         let found = calibrate(event, neighbours, self.budget.epsilon(), self.budget.delta())?;
-        self.stages = layout.stages(found.noise_multiplier);
+        self.stages = layout.stages(found.noise_multiplier.max(LEAST));
         self.epsilon = found.epsilon.upper;
         Ok(())
     }
@@ -247,7 +267,7 @@ impl Plan {
                 self.budget.epsilon(),
                 self.width,
                 self.rows,
-                (2.0 * d / mu).max(5.0 * d)
+                (2.0 * d / mu).max(5.0 * d).max(60.0 / mu)
             )),
             Reach::Weights if self.expected_loss > 0.1 => self.warnings.push(format!(
                 "expect noise to add about {:.0} % to the squared error: epsilon {} is small for {} features and about {} rows. \
@@ -267,7 +287,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`Error::Stopped`] if `watch` says so; [`Error::Noise`] if there is no randomness. No row can cause an error.
+    /// [`Error::Stopped`] if `watch` says so; [`Error::Noise`] if there is no randomness; [`Error::Parameter`] if the plan was
+    /// changed. No row can cause an error.
     ///
     /// # Panics
     ///
@@ -280,10 +301,11 @@ impl Plan {
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<(f64, Vec<f64>), Error> {
+        self.check()?;
         let mut door = Door::new(key, &self.stages, threads);
         let unit = Unit::new(self.link, range);
         if self.design.reach == Reach::Nothing && self.budget.is_private() {
-            return Ok(unit.back(0.0, vec![0.0; self.width]));
+            return Ok((0.5 * range.0 + 0.5 * range.1, vec![0.0; self.width]));
         }
         match self.method {
             Method::Exact => Ok(door.plain(table, |table| exact::fit(&table, self.link, threads))),
@@ -300,6 +322,19 @@ impl Plan {
                 Ok(unit.back(intercept, weights))
             }
         }
+    }
+
+    /// A plan can be written, read and changed. One that is read in another way than it is accounted for is refused: its
+    /// certificate would be wrong.
+    fn check(&self) -> Result<(), Error> {
+        let sound = match (self.method, self.sampler) {
+            (Method::Exact, _) => !self.budget.is_private(),
+            (Method::FullBatch, Sampler::Full) => self.budget.is_private(),
+            (Method::OnePass, Sampler::Allocation { .. }) => self.budget.is_private(),
+            _ => false,
+        };
+        let want = "as Regression::plan made it";
+        Error::unless(sound, "plan", want, "read in another way than it is accounted for")
     }
 
     fn steps(&self) -> usize {
@@ -323,11 +358,12 @@ impl Plan {
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<Model, Error> {
+        self.check()?;
         assert_eq!(encoding.width(), self.width, "the planned number of features");
         let target = encoding.target().expect("a regression has a target").clone();
         let range = (target.lo, target.hi);
         let origin = self.budget.is_private().then_some(key.source());
-        let weights = if self.method == Method::OnePass && self.design.reach != Reach::Nothing {
+        let weights = if self.method == Method::OnePass {
             let mut door = Door::new(key, &self.stages, threads);
             let unit = Unit::new(self.link, range);
             let bytes = source.bytes();

@@ -1,11 +1,15 @@
 //! Every row in one step, chosen uniformly and independently.
-use super::workers::in_blocks;
-use std::sync::Mutex;
-
 /// Rows that share one run of random words. Part of the law of seeded results: do not change.
 const BLOCK: usize = 8192;
 
-/// The rows of every step, ascending: each row is in one of `steps` steps, with equal chances.
+/// The rows of a step, ascending, and their targets: those lie too far apart to be fetched one by one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Bucket {
+    pub(super) rows: Vec<u32>,
+    pub(super) targets: Vec<f64>,
+}
+
+/// The rows of every step: each row is in one of `steps` steps, with equal chances.
 ///
 /// `words` gives the uniform random words of a block of rows, by its number; the result is a
 /// function of them alone. The law is exact: a word w makes m draws, the digits of ⌊w·steps^m/2⁶⁴⌋
@@ -14,63 +18,76 @@ const BLOCK: usize = 8192;
 ///
 /// # Panics
 ///
-/// Unless `steps` is within 1 to 65536 and `rows` is at most 2³²: a table has no more.
+/// Unless `steps` is within 1 to 65536 and there are at most 2³² targets: a table has no more.
 pub(crate) fn allocate<W: FnMut() -> u64>(
-    rows: usize,
+    target: &[f64],
     steps: usize,
     words: impl Fn(u64) -> W + Sync,
     threads: usize,
-) -> Vec<Vec<u32>> {
+) -> Vec<Bucket> {
+    let rows = target.len();
     assert!((1..=1 << 16).contains(&steps), "steps must be within 1 to 65536");
     assert!(u32::try_from(rows.saturating_sub(1)).is_ok(), "a table has at most 2^32 rows");
     let dice = Dice::new(steps as u64);
 
+    // Each worker has one run of blocks: it throws the dice and counts, then scatters into its own part of every step.
+    let run = rows.div_ceil(threads.clamp(1, 64)).next_multiple_of(BLOCK).max(BLOCK);
     let mut labels = vec![0u16; rows];
-    let blocks: Vec<_> = labels.chunks_mut(BLOCK).map(Mutex::new).collect();
-    let count = |_: &mut (), block: std::ops::Range<usize>| {
-        for i in block {
-            let mut labels = blocks[i].lock().expect("no worker panics");
-            dice.throw(words(i as u64), &mut labels);
+    let throw = |(i, labels): (usize, &mut [u16])| {
+        let mut counts = vec![0usize; steps];
+        for (block, labels) in (i * run / BLOCK..).zip(labels.chunks_mut(BLOCK)) {
+            dice.throw(words(block as u64), labels);
+            labels.iter().for_each(|&label| counts[usize::from(label)] += 1);
         }
+        counts
     };
-    in_blocks(blocks.len(), 1, threads, || (), count);
-    drop(blocks);
-
-    // Each worker scatters one run of rows, into its own part of every step.
-    let run = rows.div_ceil(threads.clamp(1, 64)).max(1);
-    let counts: Vec<Vec<usize>> = labels.chunks(run).map(|labels| counted(labels, steps)).collect();
-    let mut buckets: Vec<Vec<u32>> =
-        (0..steps).map(|step| vec![0; counts.iter().map(|count| count[step]).sum()]).collect();
-    let mut rest: Vec<&mut [u32]> = buckets.iter_mut().map(Vec::as_mut_slice).collect();
-    let parts: Vec<_> = counts.iter().map(|count| Mutex::new(split(&mut rest, count))).collect();
-    let scatter = |_: &mut (), block: std::ops::Range<usize>| {
-        for i in block {
-            let mut parts = parts[i].lock().expect("no worker panics");
-            let mut filled = vec![0; steps];
-            for (row, &label) in (i * run..).zip(&labels[i * run..rows.min((i + 1) * run)]) {
-                let step = usize::from(label);
-                parts[step][filled[step]] = row as u32;
-                filled[step] += 1;
-            }
+    let counts = each(labels.chunks_mut(run).enumerate(), throw);
+    let all = |step: usize| counts.iter().map(|count| count[step]).sum();
+    let empty = |n: usize| Bucket { rows: vec![0; n], targets: vec![0.0; n] };
+    let mut buckets: Vec<Bucket> = (0..steps).map(|step| empty(all(step))).collect();
+    let mut rest: Vec<Part<'_>> =
+        buckets.iter_mut().map(|b| (b.rows.as_mut_slice(), b.targets.as_mut_slice())).collect();
+    let parts = counts.iter().map(|count| split(&mut rest, count)).collect::<Vec<_>>();
+    let parts = parts.into_iter().zip(labels.chunks(run)).zip(target.chunks(run)).enumerate();
+    each(parts, |(i, ((mut parts, labels), target))| {
+        let mut filled = vec![0; steps];
+        for (row, (&label, &y)) in (i * run..).zip(labels.iter().zip(target)) {
+            let step = usize::from(label);
+            let ((rows, targets), at) = (&mut parts[step], filled[step]);
+            rows[at] = row as u32;
+            targets[at] = y;
+            filled[step] = at + 1;
         }
-    };
-    in_blocks(parts.len(), 1, threads, || (), scatter);
-    drop(parts);
+    });
     buckets
 }
 
-/// The first counted numbers of every slice; the slices are left with the rest.
-fn split<'a>(slices: &mut [&'a mut [u32]], counts: &[usize]) -> Vec<&'a mut [u32]> {
-    let first = |(slice, &n): (&mut &'a mut [u32], &usize)| slice.split_off_mut(..n);
-    slices.iter_mut().zip(counts).map(|pair| first(pair).expect("counted before")).collect()
+/// One worker for each item; the caller is one of them.
+fn each<T: Send, U: Send>(items: impl Iterator<Item = T>, work: impl Fn(T) -> U + Sync) -> Vec<U> {
+    let mut items = items;
+    let Some(first) = items.next() else { return vec![] };
+    let work = &work;
+    std::thread::scope(|scope| {
+        let handles: Vec<_> = items.map(|item| scope.spawn(move || work(item))).collect();
+        let mut done = vec![work(first)];
+        for handle in handles {
+            done.push(handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        done
+    })
 }
 
-fn counted(labels: &[u16], steps: usize) -> Vec<usize> {
-    let mut counts = vec![0; steps];
-    for &label in labels {
-        counts[usize::from(label)] += 1;
-    }
-    counts
+/// Rows and targets of a step that are still to be filled.
+type Part<'a> = (&'a mut [u32], &'a mut [f64]);
+
+/// The first counted numbers of every part; the parts are left with the rest.
+fn split<'a>(parts: &mut [Part<'a>], counts: &[usize]) -> Vec<Part<'a>> {
+    let first = |(part, &n): (&mut Part<'a>, &usize)| {
+        (part.0.split_off_mut(..n), part.1.split_off_mut(..n))
+    };
+    let whole = |(rows, targets): (Option<_>, Option<_>)| rows.zip(targets);
+    let firsts = parts.iter_mut().zip(counts).map(first);
+    firsts.map(|part| whole(part).expect("counted before")).collect()
 }
 
 /// The steps of rows that come one after the other: the same ones that [`allocate`] gives them.
@@ -151,14 +168,18 @@ mod tests {
     #[test]
     fn every_row_is_in_one_step_whatever_the_threads() {
         for (rows, steps) in [(0, 3), (1, 1), (5, 65536), (20_000, 20), (30_011, 7)] {
-            let one = allocate(rows, steps, words, 1);
+            let target: Vec<f64> = (0..rows).map(|i| 0.5 * i as f64).collect();
+            let one = allocate(&target, steps, words, 1);
             assert_eq!(one.len(), steps);
-            assert!(one.iter().all(|rows| rows.is_sorted()));
-            let mut all = one.concat();
+            assert!(one.iter().all(|step| step.rows.is_sorted()));
+            for step in &one {
+                assert!(step.rows.iter().map(|&i| target[i as usize]).eq(step.targets.clone()));
+            }
+            let mut all: Vec<u32> = one.iter().flat_map(|step| step.rows.clone()).collect();
             all.sort_unstable();
             assert!(all.into_iter().eq(0..rows as u32));
             for threads in [0, 2, 3, 64] {
-                assert!(allocate(rows, steps, words, threads) == one);
+                assert!(allocate(&target, steps, words, threads) == one);
             }
         }
     }

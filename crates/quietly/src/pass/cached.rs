@@ -8,7 +8,7 @@ use super::{
     transform::TILE,
     workers::{Gathered, in_blocks},
 };
-use crate::lattice::{nearest, norm};
+use crate::lattice::{norm, raised};
 
 /// How many rows a worker takes at a time.
 const BLOCK: usize = 1024;
@@ -174,11 +174,11 @@ impl Cached {
         assert_eq!(query.weights.len(), self.width, "a weight for every feature");
         let weights = in_lanes(query.weights);
         let work = |into: &mut Gathered, block: Range<usize>| {
+            let rows = block.len();
             dispatch(CachedBlock { rows: self, weights: &weights, query, block, into });
-            into.end_block();
+            into.end_block(rows);
         };
-        let sums = query.clip.map_or(0, |_| weights.len() * LANES);
-        let start = || Gathered::new(sums, query.bins());
+        let start = || Gathered::new(query.sums(), query.bins());
         let workers = in_blocks(self.rows(), BLOCK, threads, start, work);
         Tally::of(workers, query.sums())
     }
@@ -227,11 +227,13 @@ impl<L: Fn(f64, f64) -> f64 + Sync> CachedBlock<'_, L> {
             rows.map(|row| cached.targets[row]),
             &mut into.counts,
         );
-        let width = into.block.len();
-        let rows = chunks.map(|chunks| &chunks.as_flattened()[..width]);
+        let chunks = chunks.map(|chunks| &chunks[..into.block.len()]);
         for (j, sum) in into.block.iter_mut().enumerate() {
             for r in 0..R {
-                *sum += nearest(coefficients[r] * f64::from(rows[r][j]));
+                for lane in 0..LANES {
+                    let v = coefficients[r] * f64::from(chunks[r][j][lane]);
+                    sum[lane] = sum[lane].wrapping_add(raised(v));
+                }
             }
         }
     }

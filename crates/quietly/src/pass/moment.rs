@@ -26,6 +26,9 @@ pub(crate) trait Source: Sync {
     /// How many features each has.
     fn width(&self) -> usize;
 
+    /// Calls a row that comes after row `row` into the cache, where that helps.
+    fn call(&self, row: usize);
+
     /// Writes row `row`, scaled down to the clip norm, in lattice units, in front of zeros.
     fn integers(&self, row: usize, clip: &Lattice, into: &mut [[f64; LANES]]);
 }
@@ -38,6 +41,10 @@ impl Source for Cached {
     fn width(&self) -> usize {
         self.width()
     }
+
+    /// These rows lie one after the other, which memory sees by itself.
+    #[inline(always)]
+    fn call(&self, _row: usize) {}
 
     #[inline(always)]
     fn integers(&self, row: usize, clip: &Lattice, into: &mut [[f64; LANES]]) {
@@ -55,6 +62,11 @@ impl Source for Rows<'_> {
 
     fn width(&self) -> usize {
         self.map.width()
+    }
+
+    #[inline(always)]
+    fn call(&self, row: usize) {
+        self.call(row);
     }
 
     #[inline(always)]
@@ -105,6 +117,7 @@ impl<S: Source> Block for Sheet<'_, S> {
     fn run(self) {
         let lines = self.lines.len();
         for (i, row) in self.lines.enumerate() {
+            self.source.call(row);
             self.source.integers(row, self.clip, &mut self.products.row);
             self.products.lay_down(i);
         }

@@ -5,11 +5,11 @@ use prefetch_index::prefetch_index;
 use quietly_data::Table;
 
 use super::{
-    ABREAST, Affine, Block, LANES, Query, Tally, across, dispatch, filled, in_lanes,
+    ABREAST, Affine, Block, Bucket, LANES, Query, Tally, across, dispatch, filled, in_lanes,
     transform::Columns,
     workers::{Gathered, in_blocks},
 };
-use crate::lattice::{nearest, norm};
+use crate::lattice::{norm, raised};
 
 /// How many rows a worker takes at a time.
 const BLOCK: usize = 1024;
@@ -32,7 +32,7 @@ pub(crate) struct Rows<'a> {
 #[derive(Clone)]
 enum Chosen<'a> {
     Range(Range<usize>),
-    These(&'a [u32]),
+    These(&'a Bucket),
 }
 
 impl<'a> Rows<'a> {
@@ -48,7 +48,7 @@ impl<'a> Rows<'a> {
     }
 
     /// These rows only; memory is fastest if they ascend.
-    pub(crate) fn these(table: &'a Table, map: &'a Affine, rows: &'a [u32]) -> Self {
+    pub(crate) fn these(table: &'a Table, map: &'a Affine, rows: &'a Bucket) -> Self {
         assert_eq!(table.width(), map.table_width(), "a map for this table");
         Self { table, map, chosen: Chosen::These(rows) }
     }
@@ -57,28 +57,49 @@ impl<'a> Rows<'a> {
     pub(crate) fn rows(&self) -> usize {
         match &self.chosen {
             Chosen::Range(range) => range.len(),
-            Chosen::These(rows) => rows.len(),
+            Chosen::These(bucket) => bucket.rows.len(),
         }
     }
 
-    /// Shows the target of every row, in order.
-    pub(crate) fn targets(&self, mut each: impl FnMut(f64)) {
+    /// The target of every row, in order.
+    pub(crate) fn targets(&self) -> &[f64] {
         match &self.chosen {
-            Chosen::Range(range) => {
-                self.table.target()[range.clone()].iter().for_each(|y| each(*y))
-            }
-            Chosen::These(rows) => rows.iter().for_each(|&i| each(self.table.target()[i as usize])),
+            Chosen::Range(range) => &self.table.target()[range.clone()],
+            Chosen::These(bucket) => &bucket.targets,
         }
+    }
+
+    /// Where in the table row `i` is.
+    #[inline(always)]
+    fn place(&self, i: usize) -> usize {
+        match &self.chosen {
+            Chosen::Range(range) => range.start + i,
+            Chosen::These(bucket) => bucket.rows[i] as usize,
+        }
+    }
+
+    /// How many rows ahead they are called into the cache.
+    fn ahead(&self) -> usize {
+        (AHEAD_BYTES / 8 / self.table.width().max(1)).next_multiple_of(ABREAST).max(ABREAST)
+    }
+
+    /// Calls the row that comes some after row `i` into the cache. Past the end the last one is called again, which
+    /// does no harm.
+    #[inline(always)]
+    pub(super) fn call(&self, i: usize) {
+        let width = self.table.width();
+        let start = self.place((i + self.ahead()).min(self.rows() - 1)) * width;
+        for line in (start..start + width).step_by(LINE) {
+            prefetch_index(self.table.features(), line);
+        }
+        prefetch_index(self.table.features(), start + width);
     }
 
     /// Writes the features of row `i` under the map, without the constant, in front of zeros.
     #[inline(always)]
     pub(super) fn transformed(&self, i: usize, into: &mut [[f64; LANES]]) {
-        let row = match &self.chosen {
-            Chosen::Range(range) => range.start + i,
-            Chosen::These(rows) => rows[i] as usize,
-        };
         let width = self.table.width();
+        let row = self.place(i);
         let (whole, rest) = self.table.features()[row * width..][..width].as_chunks();
         let last = (!rest.is_empty()).then(|| filled(rest));
         let chunks = whole.iter().chain(&last).zip(&self.map.columns);
@@ -94,43 +115,54 @@ impl<'a> Rows<'a> {
         L: Fn(f64, f64) -> f64 + Sync,
     {
         match &self.chosen {
-            Chosen::Range(range) => self.fold(range.len(), |i| range.start + i, query, threads),
-            Chosen::These(rows) => self.fold(rows.len(), |i| rows[i] as usize, query, threads),
+            Chosen::Range(range) => self.fold(|i| range.start + i, query, threads),
+            Chosen::These(bucket) => self.fold(|i| bucket.rows[i] as usize, query, threads),
         }
     }
 
     #[inline(always)]
     fn fold<L: Fn(f64, f64) -> f64 + Sync>(
         &self,
-        rows: usize,
-        row: impl Fn(usize) -> usize + Sync,
+        place: impl Fn(usize) -> usize + Sync,
         query: &Query<'_, L>,
         threads: usize,
     ) -> Tally {
         let width = self.map.table_width();
         assert_eq!(query.weights.len(), self.map.width(), "a weight for every feature");
         let kernel = Kernel {
-            table: self.table,
+            features: self.table.features(),
+            targets: self.targets(),
             map: self.map,
             weights: in_lanes(&query.weights[..width]),
             intercept: query.weights[width] * self.map.constant,
             query,
         };
-        let ahead = (AHEAD_BYTES / 8 / width.max(1)).next_multiple_of(ABREAST).max(ABREAST);
-        let work = |into: &mut Gathered, block: Range<usize>| {
-            dispatch(RowBlock { kernel: &kernel, rows, row: &row, block, ahead, into });
-            into.end_block();
+        let ahead = self.ahead();
+        let work = |(into, sheet): &mut (Gathered, Sheet), block: Range<usize>| {
+            let rows = block.len();
+            dispatch(RowBlock { kernel: &kernel, place: &place, block, ahead, sheet, into });
+            into.end_block(rows);
         };
-        let sums = query.sums();
-        let start = || Gathered::new(sums, query.bins());
-        let workers = in_blocks(rows, BLOCK, threads, start, work);
-        Tally::of(workers, sums)
+        let start = || {
+            // Behind the features there is the constant.
+            let mut sheet = vec![[[0.0; LANES]; ABREAST]; self.map.width().div_ceil(LANES)];
+            for row in &mut sheet[width / LANES] {
+                row[width % LANES] = self.map.constant;
+            }
+            (Gathered::new(query.sums(), query.bins()), sheet)
+        };
+        let workers = in_blocks(self.rows(), BLOCK, threads, start, work);
+        Tally::of(workers.into_iter().map(|(worker, _)| worker).collect(), query.sums())
     }
 }
 
+/// Transformed rows abreast, chunk by chunk.
+type Sheet = Vec<[[f64; LANES]; ABREAST]>;
+
 /// What is known before the first row is read.
 struct Kernel<'a, L> {
-    table: &'a Table,
+    features: &'a [f64],
+    targets: &'a [f64],
     map: &'a Affine,
     weights: Vec<[f64; LANES]>,
     intercept: f64,
@@ -139,39 +171,36 @@ struct Kernel<'a, L> {
 
 struct RowBlock<'a, L, I> {
     kernel: &'a Kernel<'a, L>,
-    rows: usize,
-    row: I,
+    place: I,
     block: Range<usize>,
     ahead: usize,
+    sheet: &'a mut Sheet,
     into: &'a mut Gathered,
 }
 
 impl<L: Fn(f64, f64) -> f64 + Sync, I: Fn(usize) -> usize> Block for RowBlock<'_, L, I> {
     #[inline(always)]
     fn run(self) {
-        let Self { kernel, row, into, .. } = self;
-        let (features, target) = (kernel.table.features(), kernel.table.target());
-        let width = kernel.table.width();
+        let Self { kernel, place, sheet, into, .. } = self;
+        let (features, targets) = (kernel.features, kernel.targets);
+        let width = kernel.map.table_width();
         let mut i = self.block.start;
         while i + ABREAST <= self.block.end {
             // Past the end the last row is called again, which does no harm.
             let soon: [usize; ABREAST] =
-                std::array::from_fn(|r| row((i + self.ahead + r).min(self.rows - 1)));
-            for row in soon {
-                prefetch_index(target, row);
-            }
-            let rows: [usize; ABREAST] = std::array::from_fn(|r| row(i + r));
+                std::array::from_fn(|r| place((i + self.ahead + r).min(targets.len() - 1)) * width);
             kernel.add(
-                rows.map(|row| &features[row * width..][..width]),
-                rows.map(|row| target[row]),
-                soon.map(|row| row * width),
+                std::array::from_fn(|r| &features[place(i + r) * width..][..width]),
+                std::array::from_fn(|r| targets[i + r]),
+                soon,
+                sheet,
                 into,
             );
             i += ABREAST;
         }
         for i in i..self.block.end {
-            let row = row(i);
-            kernel.add([&features[row * width..][..width]], [target[row]], [row * width], into);
+            let start = place(i) * width;
+            kernel.add::<1>([&features[start..][..width]], [targets[i]], [start], sheet, into);
         }
     }
 }
@@ -185,44 +214,43 @@ impl<L: Fn(f64, f64) -> f64 + Sync> Kernel<'_, L> {
         rows: [&[f64]; R],
         targets: [f64; R],
         soon: [usize; R],
+        sheet: &mut Sheet,
         into: &mut Gathered,
     ) {
-        let features = self.table.features();
-        let whole = rows[0].len() / LANES;
+        let width = rows[0].len();
+        let (whole, over) = (width / LANES, width % LANES);
         let chunks: [&[[f64; LANES]]; R] = rows.map(|row| &row.as_chunks().0[..whole]);
-        let rest: [[f64; LANES]; R] = rows.map(|row| filled(row.as_chunks::<LANES>().1));
         let columns = &self.map.columns[..];
+        let constant = self.map.constant;
 
         let mut sweep = Sweep { scores: [[0.0; LANES]; R], squares: [[0.0; LANES]; R] };
-        for (j, (weights, columns)) in self.weights.iter().zip(columns).enumerate().take(whole) {
+        let parameters = self.weights.iter().zip(columns).zip(&mut *sheet);
+        for (j, ((weights, columns), sheet)) in parameters.enumerate().take(whole) {
             // One line of the cache holds two chunks.
             for r in (j % 2..R).step_by(2) {
-                prefetch_index(features, soon[r] + j / 2 * LINE);
+                prefetch_index(self.features, soon[r] + j / 2 * LINE);
             }
-            sweep.add(chunks.map(|chunk| &chunk[j]), weights, columns);
+            sweep.add(chunks.map(|chunk| &chunk[j]), weights, columns, sheet);
         }
-        if columns.len() > whole {
-            sweep.add(rest.each_ref(), &self.weights[whole], &columns[whole]);
+        if over > 0 {
+            let rest: [[f64; LANES]; R] = rows.map(|row| filled(row.as_chunks::<LANES>().1));
+            let sheet = &mut sheet[whole];
+            sweep.add(rest.each_ref(), &self.weights[whole], &columns[whole], sheet);
+            sheet.iter_mut().for_each(|row| row[over] = constant);
         }
         for r in 0..R {
-            prefetch_index(features, soon[r] + rows[r].len());
+            prefetch_index(self.features, soon[r] + width);
         }
-        let constant = self.map.constant;
         let scores = across(sweep.scores).map(|score| score + self.intercept);
         let norms = across(sweep.squares).map(|squares| norm(squares + constant * constant));
         let coefficients = self.query.judge(scores, norms, targets, &mut into.counts);
 
-        let Some((last, sums)) = into.block.split_last_mut() else { return };
-        let width = rows[0].len();
-        let rows = rows.map(|row| &row[..width]);
-        let columns = self.map.shift[..width].iter().zip(&self.map.scale[..width]);
-        for (j, (sum, (shift, scale))) in sums[..width].iter_mut().zip(columns).enumerate() {
+        for (sum, sheet) in into.block.iter_mut().zip(&*sheet) {
             for r in 0..R {
-                *sum += nearest(coefficients[r] * ((rows[r][j] - shift) * scale));
+                for lane in 0..LANES {
+                    sum[lane] = sum[lane].wrapping_add(raised(coefficients[r] * sheet[r][lane]));
+                }
             }
-        }
-        for coefficient in coefficients {
-            *last += nearest(coefficient * constant);
         }
     }
 }
@@ -235,13 +263,20 @@ struct Sweep<const R: usize> {
 
 impl<const R: usize> Sweep<R> {
     #[inline(always)]
-    fn add(&mut self, x: [&[f64; LANES]; R], weights: &[f64; LANES], columns: &Columns) {
+    fn add(
+        &mut self,
+        x: [&[f64; LANES]; R],
+        weights: &[f64; LANES],
+        columns: &Columns,
+        sheet: &mut [[f64; LANES]; ABREAST],
+    ) {
         for (r, x) in x.into_iter().enumerate() {
             let z = columns.apply(x);
             for lane in 0..LANES {
                 self.scores[r][lane] += z[lane] * weights[lane];
                 self.squares[r][lane] += z[lane] * z[lane];
             }
+            sheet[r] = z;
         }
     }
 }

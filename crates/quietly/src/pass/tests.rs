@@ -16,6 +16,11 @@ fn table(rows: usize, width: usize, random: &mut Random) -> Table {
     Table::new(width, features, target)
 }
 
+fn bucket(table: &Table, rows: Vec<u32>) -> Bucket {
+    let targets = rows.iter().map(|&i| table.target()[i as usize]).collect();
+    Bucket { rows, targets }
+}
+
 fn map(width: usize, random: &mut Random) -> Affine {
     let shift: Vec<f64> = (0..width).map(|_| 0.1 * random.number()).collect();
     let scale: Vec<f64> = (0..width).map(|_| 1.0 + random.number()).collect();
@@ -33,8 +38,10 @@ fn plain_affine(table: &Table, map: &Affine) -> Vec<Vec<f64>> {
     (0..table.rows())
         .map(|i| {
             let row = &table.features()[i * width..][..width];
-            let shifted = row.iter().zip(&map.shift).map(|(x, m)| x - m);
-            shifted.zip(&map.scale).map(|(x, s)| x * s).chain([map.constant]).collect()
+            let shifted = row.iter().zip(map.columns.iter().flat_map(|c| c.shift));
+            let scale = map.columns.iter().flat_map(|c| c.scale);
+            let scaled = shifted.zip(scale).map(|((x, m), s)| (x - m) * s);
+            scaled.chain([map.constant]).collect()
         })
         .collect()
 }
@@ -118,13 +125,14 @@ fn a_pass_over_a_table_is_the_plain_sum() {
         for i in (1..rows).rev() {
             order.swap(i, random.word() as usize % (i + 1));
         }
+        let order = bucket(&table, order);
         assert_eq!(Rows::these(&table, &map, &order).pass(&query, 2), whole);
         let cut = rows / 3;
         let parts = [0..cut, cut..rows].map(|part| Rows::range(&table, &map, part).pass(&query, 2));
         let added = |a: &[i64], b: &[i64]| a.iter().zip(b).map(|(a, b)| a + b).collect::<Vec<_>>();
         assert_eq!(added(&parts[0].sum, &parts[1].sum), whole.sum);
         let buckets = allocate(
-            rows,
+            table.target(),
             5,
             |block| {
                 let mut r = Random(block + 1);
@@ -277,6 +285,7 @@ fn second_moments_are_plain_sums_of_products() {
         }
         let mut back: Vec<u32> = (0..rows as u32).rev().collect();
         back.rotate_left(rows / 2);
+        let back = bucket(&table, back);
         assert_eq!(second_moment(&Rows::these(&table, &map, &back), &clip, 2), wants[0]);
     }
 }

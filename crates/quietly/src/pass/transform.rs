@@ -7,18 +7,18 @@ const LARGEST: f64 = 1e100;
 /// Every feature shifted and scaled, x'_j = (x_j - shift_j)·scale_j, and a constant one after them.
 #[derive(Clone, Debug)]
 pub(crate) struct Affine {
-    pub(super) shift: Vec<f64>,
-    pub(super) scale: Vec<f64>,
+    /// How many features the table has.
+    width: usize,
     pub(super) constant: f64,
-    /// The same shifts and scales, in lanes.
+    /// Shifts and scales, in lanes.
     pub(super) columns: Vec<Columns>,
 }
 
 /// The parameters of as many columns as there are lanes; zero where there is no column.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Columns {
-    shift: [f64; LANES],
-    scale: [f64; LANES],
+    pub(super) shift: [f64; LANES],
+    pub(super) scale: [f64; LANES],
 }
 
 impl Affine {
@@ -36,7 +36,7 @@ impl Affine {
             .zip(in_lanes(scale))
             .map(|(shift, scale)| Columns { shift, scale })
             .collect();
-        Self { shift: shift.to_vec(), scale: scale.to_vec(), constant, columns }
+        Self { width: shift.len(), constant, columns }
     }
 
     /// Rows as they are, with a constant feature.
@@ -46,12 +46,12 @@ impl Affine {
 
     /// How many features the table has.
     pub(crate) fn table_width(&self) -> usize {
-        self.shift.len()
+        self.width
     }
 
     /// How many features a transformed row has.
     pub(crate) fn width(&self) -> usize {
-        self.shift.len() + 1
+        self.width + 1
     }
 }
 

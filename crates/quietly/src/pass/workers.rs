@@ -5,7 +5,8 @@ use std::{
     thread,
 };
 
-use crate::lattice::clamped;
+use super::LANES;
+use crate::lattice::{clamped, lowered};
 
 /// Gives `0..items` in blocks to whoever is free; returns what every worker has gathered.
 ///
@@ -43,21 +44,24 @@ pub(super) fn in_blocks<S: Send>(
 
 /// What one worker has added up so far.
 pub(super) struct Gathered {
-    /// The sum over the current block.
-    pub(super) block: Vec<i64>,
+    /// The sum over the current block, of integers as [`raised`](crate::lattice::raised) gives them.
+    pub(super) block: Vec<[i64; LANES]>,
     total: Vec<i128>,
     pub(super) counts: Vec<u64>,
 }
 
 impl Gathered {
     pub(super) fn new(width: usize, bins: usize) -> Self {
-        Self { block: vec![0; width], total: vec![0; width], counts: vec![0; bins] }
+        let chunks = width.div_ceil(LANES);
+        let (block, total) = (vec![[0; LANES]; chunks], vec![0; chunks * LANES]);
+        Self { block, total, counts: vec![0; bins] }
     }
 
-    /// Ends a block, before its sums could overflow.
-    pub(super) fn end_block(&mut self) {
-        for (total, block) in self.total.iter_mut().zip(&mut self.block) {
-            *total += i128::from(std::mem::take(block));
+    /// Ends a block of so many rows, before its sums could overflow.
+    pub(super) fn end_block(&mut self, rows: usize) {
+        let block = self.block.as_flattened_mut();
+        for (total, block) in self.total.iter_mut().zip(block) {
+            *total += i128::from(lowered(std::mem::take(block), rows));
         }
     }
 }
@@ -103,9 +107,9 @@ mod tests {
     fn no_number_of_rows_overflows() {
         let mut worker = Gathered::new(2, 0);
         for _ in 0..5 {
-            worker.block = vec![i64::MAX, i64::MIN];
-            worker.end_block();
-            assert_eq!(worker.block, [0, 0]);
+            worker.block = vec![[i64::MAX, i64::MIN, 0, 0]];
+            worker.end_block(0);
+            assert_eq!(worker.block, [[0; LANES]]);
         }
         assert_eq!(worker.total[0], 5 * i128::from(i64::MAX));
         assert_eq!(Tally::of(vec![worker], 2).sum, [1 << 62, -(1 << 62)]);

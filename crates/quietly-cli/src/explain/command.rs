@@ -1,0 +1,99 @@
+//! C: the command line, and the world around it.
+use super::Entry;
+
+pub(super) const ENTRIES: [Entry; 12] = [
+    Entry {
+        code: "C01",
+        title: "participation is missing or ambiguous",
+        why: "With correlated noise the price depends on the steps in which one record takes part. Exactly one \
+              description of that is needed.",
+        fix: "Give one of: --full; --rate Q; --bins B; --period P, perhaps with --rate Q; --separation S with \
+              --participations K; --records N with --batch B.",
+        example: "quietly account correlated --lambda 0.9 --rate 0.1 --noise 118 --steps 1000 --delta 1e-5 --json",
+    },
+    Entry {
+        code: "C02",
+        title: "this is not a number",
+        why: "The value of a flag could not be read as a number, or as a list of numbers for --bands.",
+        fix: "Write numbers with a point and without units: 0.01, 1e-5, 1000, 1e6.",
+        example: "quietly account gaussian --noise 2 --steps 10 --delta 1e-5",
+    },
+    Entry {
+        code: "C03",
+        title: "the question is missing, or there are two",
+        why: "A run has a whole curve of prices. --delta asks for the epsilon at that delta, --epsilon asks for the \
+              delta at that epsilon.",
+        fix: "Give exactly one of them.",
+        example: "quietly account gaussian --noise 2 --steps 10 --epsilon 1",
+    },
+    Entry {
+        code: "C04",
+        title: "the strategy is missing, or there are two",
+        why: "Correlated noise is described either by one number, --lambda, or by the first coefficients of a Toeplitz \
+              matrix, --bands.",
+        fix: "Give exactly one of them. --lambda 0 is independent noise.",
+        example: "quietly account correlated --bands 1,0.5,0.25 --full --noise 50 --steps 100 --delta 1e-5",
+    },
+    Entry {
+        code: "C05",
+        title: "the command was not understood",
+        why: "A word or a flag is unknown, is missing, or stands where it cannot stand.",
+        fix: "Every help page starts with an example that works as it is.",
+        example: "quietly account --help",
+    },
+    Entry {
+        code: "C06",
+        title: "there is no such code",
+        why: "`quietly explain` was asked for a code that does not exist in this version.",
+        fix: "List the codes, or take the one in brackets after the word `error`.",
+        example: "quietly explain",
+    },
+    Entry {
+        code: "C07",
+        title: "the result could not be written",
+        why: "The answer was there, but writing it failed: a full disk, or a closed file. A pipe whose reader stops \
+              early, such as `head`, is no error.",
+        fix: "Make room, or write somewhere else.",
+        example: "quietly account gaussian --noise 2 --steps 10 --delta 1e-5 --json",
+    },
+    Entry {
+        code: "C08",
+        title: "something in quietly broke",
+        why: "A bug. No answer was given, because it could not be trusted.",
+        fix: "Please report it with the command you typed; it holds parameters only, no data.",
+        example: "quietly --version",
+    },
+    Entry {
+        code: "C09",
+        title: "a file could not be written",
+        why: "The operating system says no: the folder is not there, is not yours to write to or is full, or the \
+              name is that of a folder. For a fit this is found out before anything is spent. No partial file is \
+              left.",
+        fix: "Make the folder, or give another name with --output.",
+        example: "quietly fit linear clinic.csv --target days --epsilon 1 --output days.quietly",
+    },
+    Entry {
+        code: "C10",
+        title: "a file would be replaced",
+        why: "`init` found a schema that somebody may have filled in, or --output names a file that is read by the \
+              same command.",
+        fix: "Give another name with --output. --force lets `init` replace a schema; nothing replaces a table.",
+        example: "quietly init clinic.csv --output new.schema.toml",
+    },
+    Entry {
+        code: "C11",
+        title: "bounds needs to know more",
+        why: "A range that is estimated from a sensitive table gives something away, so it has a price, --epsilon, \
+              and is made only for columns that are named. A range from a file that everybody may see has none.",
+        fix: "Name the columns and give --epsilon, or --public with a public file.",
+        example: "quietly bounds clinic.csv age --epsilon 0.1",
+    },
+    Entry {
+        code: "C12",
+        title: "the header is needed",
+        why: "The schema has a line for \"*\", every column that it does not name. How many there are only the \
+              table's header says, and a plan depends on it.",
+        fix: "Give the table with --header. Its first line is read, and no row.",
+        example: "quietly plan linear clinic.schema.toml --header clinic.csv --target days --epsilon 1",
+    },
+];

@@ -1,0 +1,54 @@
+//! Q: a fit, a model or an evaluation goes wrong.
+use super::Entry;
+
+pub(super) const ENTRIES: [Entry; 6] = [
+    Entry {
+        code: "Q01",
+        title: "there is no randomness",
+        why: "The operating system gave none. Noise from anything else could be removed, so none was added and \
+              nothing was released.",
+        fix: "Try again later, or elsewhere: this is rare, and points to a machine that is set up too tightly.",
+        example: "quietly fit linear clinic.csv --target days --epsilon 1 --output days.quietly",
+    },
+    Entry {
+        code: "Q02",
+        title: "a parameter is outside its domain",
+        why: "A parameter has a value that means nothing here: an epsilon for a range below 0.001 or above 100 for \
+              each column, a table of no rows, a million features or more, a range of a public column that has no \
+              two different numbers.",
+        fix: "Change the flag, or the line of the schema, that is named. Nothing was spent.",
+        example: "quietly bounds clinic.csv age bmi --epsilon 0.2 --rows 20000",
+    },
+    Entry {
+        code: "Q03",
+        title: "this would not fit",
+        why: "What was asked for needs more memory or disk than can be meant. The message says how much, and what \
+              to do instead.",
+        fix: "Follow the message: often one pass over the table, or fewer features. Nothing was spent.",
+        example: "quietly plan linear clinic.schema.toml --target days --epsilon 1 --method one-pass",
+    },
+    Entry {
+        code: "Q04",
+        title: "this is not a model that can be read",
+        why: "The file was not made by `quietly fit`, was damaged, or comes from a newer version than this one. \
+              Older models can always be read.",
+        fix: "Check the name; fit again, or update quietly.",
+        example: "quietly fit linear clinic.csv --target days --epsilon 1 --output days.quietly",
+    },
+    Entry {
+        code: "Q05",
+        title: "a file could not be read or written",
+        why: "The operating system says no. It may be the model, or the disk space that one pass needs for a while \
+              (TMPDIR says where).",
+        fix: "Check the path, and whether there is room. Nothing was saved.",
+        example: "quietly fit linear clinic.csv --target days --epsilon 1 --method one-pass --output days.quietly",
+    },
+    Entry {
+        code: "Q06",
+        title: "stopped before the end",
+        why: "Somebody pressed ctrl-C, or the machine wanted to end. No model and no partial file is left behind, \
+              and what was in memory is gone. The exit status is 130.",
+        fix: "Start again. A fit that was stopped released nothing, so it cost nothing.",
+        example: "quietly fit linear clinic.csv --target days --epsilon 1 --output days.quietly",
+    },
+];

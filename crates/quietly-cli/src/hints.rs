@@ -1,0 +1,145 @@
+//! What to do about each failure.
+use quietly::DataError;
+use quietly_accounting::Error;
+
+use crate::failure::Failure;
+
+impl Failure {
+    /// What to do about it.
+    pub(crate) fn hint(&self) -> String {
+        match self {
+            Failure::Refused(error) => of_accounting(error).into(),
+            Failure::Library(quietly::Error::Data(error)) => of_data(error).into(),
+            Failure::Library(error) => of_library(error),
+            Failure::File { .. } => "is the path right, and may you write there?".into(),
+            Failure::Exists(_) => "give another name with --output, or --force to replace it".into(),
+            Failure::Input(_) => "give another name with --output; nothing was written".into(),
+            Failure::Price { file } => format!(
+                "quietly bounds {file} COLUMN --epsilon 0.1, or quietly bounds --public OTHER COLUMN, which costs nothing"
+            ),
+            Failure::Header => "give the table with --header FILE: its first line is read, and no row".into(),
+            Failure::NoColumns { file } => format!("quietly bounds {file} COLUMN --epsilon 0.1"),
+            Failure::Participation(_) => {
+                "give one of --full, --rate, --bins, --period (perhaps with --rate), --separation with --participations, \
+                 --records with --batch"
+                    .into()
+            }
+            Failure::Unreadable { flag, .. } if flag == "--format" => "or leave it out: the file's name says it, too".into(),
+            Failure::Unreadable { flag, .. } if flag == "--delimiter" => "such as --delimiter ';', or --delimiter tab".into(),
+            Failure::Unreadable { .. } => "write numbers with a point and without units".into(),
+            Failure::Question(_) => "for example --delta 1e-5".into(),
+            Failure::Strategy(_) => "for example --lambda 0.9, or --bands 1,0.5,0.25".into(),
+            Failure::Usage { help, .. } => help.clone(),
+            Failure::Unfinished { .. } => "`quietly --help` starts with an example".into(),
+            Failure::NoSuchCode(_) => "`quietly explain` lists all codes".into(),
+            Failure::Output(_) => "is the disk full?".into(),
+            Failure::Broken(_) => "please report it, with the command you typed".into(),
+        }
+    }
+}
+
+fn of_accounting(error: &Error) -> &'static str {
+    match error {
+        Error::Parameter { name, .. } | Error::TooLarge { name, .. } => of_flag(name),
+        Error::Unsupported { .. } => "`quietly account --help` lists the other schemes",
+        Error::Unreachable { .. } => "raise --epsilon or --delta, or lower --steps or --rate",
+        _ => "see `quietly account --help`",
+    }
+}
+
+fn of_library(error: &quietly::Error) -> String {
+    use quietly::Error as Library;
+    match error {
+        Library::Parameter { name: "epsilon", .. } => {
+            "--epsilon is shared by all columns; 0.1 for each is a common start, and nothing was spent".into()
+        }
+        Library::Parameter { name: "delta", .. } => of_flag("delta").into(),
+        Library::Parameter { name: "rows", .. } => {
+            "rows = N in the schema says about how many there are; nothing was spent".into()
+        }
+        Library::Parameter { name: "number of features", .. } => {
+            "name fewer with --features A,B; a category makes one for each of its values".into()
+        }
+        Library::Parameter { name: "column", .. } => {
+            "a range is for numbers; a category has values = [...] in the schema".into()
+        }
+        Library::File { .. } => "is the path right, and may you read it?".into(),
+        other => other.hint(),
+    }
+}
+
+/// The messages say what is wrong; this is which flag or file to change.
+fn of_data(error: &DataError) -> &'static str {
+    match error {
+        DataError::Unreadable { path, .. } if path.extension().is_some_and(|e| e == "toml") => {
+            "`quietly init TABLE` writes a schema beside the table; --schema FILE names another one"
+        }
+        DataError::Unreadable { .. } => "is the path right, and may you read it?",
+        DataError::NoFiles { .. } => "name the files one by one, with --format NAME",
+        DataError::Damaged { .. } => {
+            "--format csv, parquet, arrow or libsvm says what it is; or copy the file once more"
+        }
+        DataError::NoHeader { .. } => "the first line names the columns: age,hours,income",
+        DataError::DuplicateColumns { .. } => "change the names in the first line of the file",
+        DataError::DifferentColumns { .. } => "name only files that are parts of one table",
+        DataError::Syntax { .. } => "a line reads  age = { range = [0, 100] }",
+        DataError::Unfinished { .. } => {
+            "write what everybody knows; or `quietly bounds TABLE COLUMN --epsilon 0.1`, at that price; or `quietly \
+             bounds --public FILE COLUMN`, for nothing"
+        }
+        DataError::Schema { .. } => {
+            "`quietly init TABLE --output new.schema.toml` shows all that a line can say"
+        }
+        DataError::MissingColumns { .. } => {
+            "names must be those of the table's first line, letter by letter"
+        }
+        DataError::UnknownColumns { .. } => {
+            "--target and --features take names from the schema's [columns]"
+        }
+        DataError::Target { .. } => "--target names one column that has a range in the schema",
+        DataError::Types { .. } => {
+            "leave their lines out of the schema, or the columns out of --features"
+        }
+        DataError::Features { .. } => {
+            "`quietly init FILE --features N` writes a schema that says so; `bounds` takes --features, too"
+        }
+        DataError::NoFeatures { .. } => {
+            "the schema's [columns], or --features, must name one besides the target"
+        }
+        DataError::Delimiter { .. } => "such as --delimiter ';', or --delimiter tab",
+        _ => "`quietly init TABLE` writes a schema to start from",
+    }
+}
+
+/// What a flag means and what is usual.
+fn of_flag(name: &str) -> &'static str {
+    match name {
+        "noise" => {
+            "--noise is the noise's standard deviation over what one record can add; 1 is a common start"
+        }
+        "scale" => "--scale is the Laplace scale over what one record can add; 1 is a common start",
+        "rate" => {
+            "--rate is the chance that a record joins a step: batch size over records, such as 0.01"
+        }
+        "delta" => "choose --delta well below one over the number of records, such as 1e-5",
+        "epsilon" => "--epsilon is the promise itself: 1 is strong, 10 is weak",
+        "epsilon-each" => "--epsilon-each is the parameter of one choice, such as 0.1",
+        "lambda" => {
+            "--lambda says how much of the last step's noise is taken back; 0 is independent noise, 0.9 is usual"
+        }
+        "bands" => "write --bands as 1,0.5,0.25: the first coefficient is 1",
+        "steps" => "--steps counts noisy sums; write 1000 or 1e3, up to 1e7 in all",
+        "epochs" => "--epochs counts passes over the table; together with --steps at most 1e7",
+        "select" => "--select is in how many steps of a pass a record takes part: at most --steps",
+        "threads" => "--threads is how many may work at once; all cores do without it",
+        "seed" => "--seed is any whole number, for tests; leave it out for a release",
+        "rows" => "--rows is about how many rows the table has, as everybody may know",
+        "features" => "--features is the highest index that the libsvm text may have",
+        "records" => "--records is the size of the table",
+        "batch" => "--batch is the size of one batch: at most --records",
+        "period" | "bins" | "separation" | "participations" => {
+            "it is counted in steps: at least 1, at most --steps"
+        }
+        _ => "see `quietly account --help`",
+    }
+}

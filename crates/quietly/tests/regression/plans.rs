@@ -1,0 +1,169 @@
+//! Plans keep their budget, and certificates say what plans do.
+use std::{collections::HashMap, ops::ControlFlow};
+
+use quietly::{
+    Budget, Error, Key, Link, Mechanism, Method, Neighbours, Plan, Reach, Regression, Sampler,
+};
+use quietly_accounting::{Event, epsilon};
+
+use crate::common::{METHODS, RELATIONS, alike, budget, gaussian, json, plan};
+
+/// What a plan's stages cost, from the accountant and nothing else. Steps under allocation are priced by their dearest,
+/// with choices as Gaussians by a bisection of its own: Φ(μ/2) = 1/(1 + e^(-ε/2)).
+fn price(sampler: Sampler, stages: &[quietly::Stage], budget: Budget) -> f64 {
+    let gaussian = |range: f64| {
+        let tail = |x: f64| 0.5 * libm_erfc(x / std::f64::consts::SQRT_2);
+        let (mut low, mut high) = (0.0, 80.0);
+        for _ in 0..200 {
+            let middle = 0.5 * (low + high);
+            let above = tail(0.5 * middle) > 1.0 / (1.0 + (0.5 * range).exp());
+            if above { low = middle } else { high = middle }
+        }
+        high
+    };
+    let event = match sampler {
+        Sampler::Full => {
+            let mut events =
+                stages.iter().flat_map(|s| s.charges.iter().map(move |c| (s, c))).map(|(s, c)| {
+                    let once = match c.mechanism {
+                        Mechanism::Gaussian { noise } => Event::gaussian(noise),
+                        Mechanism::Selection { add_remove, replace_one } => {
+                            Event::selection_with(add_remove, replace_one)
+                        }
+                        _ => panic!("a new mechanism"),
+                    };
+                    once.unwrap().repeat(s.steps * c.times).unwrap()
+                });
+            let first = events.next().unwrap();
+            events.fold(first, |all, next| all.then(next))
+        }
+        Sampler::Allocation { steps } => {
+            assert_eq!(stages.iter().map(|s| s.steps).sum::<u64>(), steps);
+            let square = |c: &quietly::Charge| match c.mechanism {
+                Mechanism::Gaussian { noise } => c.times as f64 / (noise * noise),
+                Mechanism::Selection { add_remove, .. } => {
+                    c.times as f64 * gaussian(add_remove).powi(2)
+                }
+                _ => panic!("a new mechanism"),
+            };
+            let mu = |s: &quietly::Stage| s.charges.iter().map(square).sum::<f64>().sqrt();
+            let most = stages.iter().map(mu).fold(0.0, f64::max);
+            Event::allocation(steps, 1, 1.0 / most).unwrap()
+        }
+        _ => panic!("a new sampler"),
+    };
+    epsilon(&event, budget.neighbours(), budget.delta()).unwrap().upper
+}
+
+/// erfc, by its continued fraction where x is above 2 and by the series of erf below.
+fn libm_erfc(x: f64) -> f64 {
+    assert!(x >= 0.0);
+    if x < 2.0 {
+        let (mut term, mut sum) = (x, x);
+        for n in 1..200 {
+            term *= -x * x / f64::from(n);
+            sum += term / f64::from(2 * n + 1);
+        }
+        return 1.0 - sum * std::f64::consts::FRAC_2_SQRT_PI;
+    }
+    let fraction = (1..=400).rev().fold(x, |below, k| x + 0.5 * f64::from(k) / below);
+    (-x * x).exp() / fraction / std::f64::consts::PI.sqrt()
+}
+
+#[test]
+fn plans_stay_within_their_budget_and_certificates_agree() {
+    let mut reached = HashMap::new();
+    for method in METHODS {
+        for neighbours in RELATIONS {
+            for asked in [0.002, 0.1, 1.0, 8.0, 200.0] {
+                for (rows, width) in [(300, 3), (20_000, 10), (3_000_000, 40)] {
+                    let budget = Budget::new(asked, 1e-6).unwrap().under(neighbours);
+                    let plan = plan(Link::Linear, method, rows, width, budget);
+                    let what = format!("{method:?} {neighbours:?} {asked} {rows} {width}");
+                    assert!(plan.epsilon <= asked, "{what}: {}", plan.epsilon);
+                    *reached.entry(format!("{:?}", plan.design.reach)).or_insert(0) += 1;
+                    let text = serde_json::to_string(&plan).unwrap();
+                    let back = serde_json::from_str::<Plan>(&text).unwrap();
+                    assert!(alike(&json(&back), &json(&plan)), "{what}");
+                    if plan.design.reach == Reach::Nothing {
+                        assert!(plan.epsilon == 0.0 && plan.stages.is_empty(), "{what}");
+                        continue;
+                    }
+                    // Nearly all of the budget is used: the property does not hold for want of trying.
+                    assert!(asked > 8.0 || plan.epsilon > 0.97 * asked, "{what}: {}", plan.epsilon);
+                    if rows == 20_000 {
+                        let certificate = plan.certificate("row", None).unwrap();
+                        let again = price(certificate.sampler, &certificate.stages, budget);
+                        let off = (again / certificate.epsilon - 1.0).abs();
+                        assert!(off < 1e-6, "{what}: {again} {}", certificate.epsilon);
+                        assert!(certificate.epsilon <= asked, "{what}");
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(reached.len(), 3, "{reached:?}");
+}
+
+/// The noise of the average of the last steps, over one row's share.
+fn last(plan: &Plan) -> f64 {
+    let stage = plan.stages.iter().find(|s| s.name == "last steps").unwrap();
+    match stage.charges[0].mechanism {
+        Mechanism::Gaussian { noise } => noise / (stage.steps as f64).sqrt(),
+        _ => panic!("a sum"),
+    }
+}
+
+#[test]
+fn a_larger_epsilon_gives_less_noise() {
+    for method in METHODS {
+        for neighbours in RELATIONS {
+            let noise =
+                |e: f64| last(&plan(Link::Linear, method, 200_000, 8, budget(e).under(neighbours)));
+            let all: Vec<f64> =
+                [0.05, 0.1, 0.3, 1.0, 2.0, 5.0, 20.0].into_iter().map(noise).collect();
+            assert!(all.is_sorted_by(|a, b| a > b), "{method:?} {neighbours:?} {all:?}");
+        }
+    }
+}
+
+#[test]
+fn replacing_a_row_costs_more_than_removing_it() {
+    for method in METHODS {
+        let noise =
+            |n: Neighbours| last(&plan(Link::Linear, method, 50_000, 8, budget(1.0).under(n)));
+        let ratio = noise(Neighbours::ReplaceOne) / noise(Neighbours::AddRemove);
+        assert!(ratio > 1.3 && ratio < 2.2, "{method:?} {ratio}");
+    }
+}
+
+/// A plan that is accounted for in one way and read in another would have a false certificate.
+#[test]
+fn a_plan_that_was_tampered_with_is_refused() {
+    let table = gaussian(500, 2, 0.1, Link::Linear, 1);
+    let good = plan(Link::Linear, Method::FullBatch, 5000, 2, budget(1.0));
+    let one_pass = plan(Link::Linear, Method::OnePass, 5000, 2, budget(1.0));
+    let mut exact = good.clone();
+    (exact.method, exact.stages) = (Method::Exact, Vec::new());
+    let mut amplified = good.clone();
+    amplified.sampler = Sampler::Allocation { steps: good.stages.iter().map(|s| s.steps).sum() };
+    let mut twice = one_pass.clone();
+    twice.method = Method::FullBatch;
+    for plan in [exact, amplified, twice] {
+        let quiet = &mut |_| ControlFlow::Continue(());
+        let result = plan.run(table.private(), (-5.0, 5.0), Key::from_seed(1), 1, quiet);
+        assert!(matches!(result, Err(Error::Parameter { name: "plan", .. })), "{result:?}");
+    }
+    for plan in [good, one_pass] {
+        let quiet = &mut |_| ControlFlow::Continue(());
+        assert!(plan.run(table.private(), (-5.0, 5.0), Key::from_seed(1), 1, quiet).is_ok());
+    }
+}
+
+#[test]
+fn one_pass_refuses_tables_whose_second_moment_would_not_fit() {
+    let wide =
+        |method| Regression::new(Link::Linear).method(method).plan(100_000_000, 5000, budget(1.0));
+    assert!(matches!(wide(Method::OnePass), Err(Error::TooLarge { .. })));
+    assert_eq!(wide(Method::Auto).unwrap().method, Method::FullBatch);
+}
