@@ -78,7 +78,7 @@ impl Drop for Output {
 /// Whether a file could be written there, without losing what was read. Nothing stays behind.
 pub(crate) fn probe(path: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
     if let Ok(target) = fs::canonicalize(path)
-        && inputs.iter().any(|input| fs::canonicalize(input).is_ok_and(|i| i != target && false))
+        && inputs.iter().any(|input| fs::canonicalize(input).is_ok_and(|i| i == target))
     {
         return Err(Failure::Input(path.display().to_string()));
     }

@@ -122,12 +122,14 @@ fn a_damaged_file_is_named() {
     folder.write("a.csv.gz", [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0xff, 0xff, 0xff]);
     folder.write("b.parquet", format!("PAR1{}PAR1", MARKER.repeat(30)));
     folder.write("c.arrow", MARKER.repeat(30));
-    // A stored block that promises more than there is: the header can be read, the end cannot.
-    let text = table(3000);
-    let stored = 40_000_u16;
-    let mut gz = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1];
-    gz.extend([stored.to_le_bytes(), (!stored).to_le_bytes()].concat());
-    gz.extend(&text.as_bytes()[..39_000]);
+    // Two stored blocks, of which the second promises more than there is: the header can be read, the end cannot.
+    let text = table(6000);
+    let mut gz = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
+    for (last, from, length, kept) in [(0, 0, 60_000, 60_000), (1, 60_000, 60_000_u16, 59_000)] {
+        gz.push(last);
+        gz.extend([length.to_le_bytes(), (!length).to_le_bytes()].concat());
+        gz.extend(&text.as_bytes()[from..from + kept]);
+    }
     folder.write("d.csv.gz", &gz);
     for file in ["a.csv.gz", "b.parquet", "c.arrow", "d.csv.gz"] {
         for method in ["full-batch", "one-pass"] {
