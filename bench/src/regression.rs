@@ -86,6 +86,12 @@ impl Numbers {
         self.width as f64
     }
 
+    /// Seconds that it takes to give a table's memory back, which a fit does in the end.
+    fn free(&self) -> f64 {
+        let table = self.table();
+        seconds(|| drop(table))
+    }
+
     /// Adds up all features, and does nothing else.
     fn read(&self, threads: usize) {
         let share = self.features.len().div_ceil(threads);
@@ -154,7 +160,18 @@ impl Times {
 
 fn compare(shape: (usize, usize), step_ms: f64, rivals: &[Rival]) -> Vec<Line> {
     let name = |what: &str| format!("{} x {}: {what}", shape.0, shape.1);
-    let times = Times::new(&Numbers::new(shape.0, shape.1));
+    let numbers = Numbers::new(shape.0, shape.1);
+    let times = Times::new(&numbers);
+    println!(
+        "{}",
+        name(&format!(
+            "reading {:.2} ms, one pass {:.2} ms of which freeing the table {:.2} ms, full batch {:.1} ms",
+            1e3 * times.read,
+            1e3 * times.one_pass,
+            1e3 * (0..3).map(|_| numbers.free()).fold(f64::INFINITY, f64::min),
+            1e3 * times.full_batch
+        ))
+    );
     let mut lines =
         vec![Line::at_most(name("one pass / reading"), times.one_pass / times.read, 1.5, "x")];
     match (find(rivals, "numpy gradient", shape), find(rivals, "scikit-learn", shape)) {
@@ -253,7 +270,8 @@ pub(crate) fn breakdown() -> Vec<Line> {
     for (rows, width) in SHAPES {
         let numbers = Numbers::new(rows, width);
         let read = best(15, || numbers.read(THREADS));
-        println!("{rows} x {width}: reading {:.2}", 1e3 * read);
+        let free = (0..5).map(|_| numbers.free()).fold(f64::INFINITY, f64::min);
+        println!("{rows} x {width}: reading {:.2}, freeing {:.2}", 1e3 * read, 1e3 * free);
         for method in [Method::OnePass, Method::FullBatch] {
             let mut plan = None;
             let planning = seconds(|| plan = Some(numbers.plan(method)));

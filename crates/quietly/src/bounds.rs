@@ -76,9 +76,9 @@ pub fn public_range(source: &Source, column: &str, threads: usize) -> Result<(f6
 }
 
 /// How far from the ends a quantile is asked for: one in a hundred, or as many rows as the exponential mechanism needs
-/// to tell 322 thresholds apart with a chance of failure of e^-3, but never beyond a quarter.
+/// to tell 322 thresholds apart with a chance of failure of e^-6, but never beyond a quarter.
 fn edge(rows: u64, epsilon: f64) -> f64 {
-    let needed = 2.0 * 2.0 * (((LAST - FIRST + 1) as f64 * 2.0).ln() + 3.0) / epsilon;
+    let needed = 2.0 * 2.0 * (((LAST - FIRST + 1) as f64 * 2.0).ln() + 6.0) / epsilon;
     (needed / rows.max(1) as f64).clamp(0.01, 0.25)
 }
 

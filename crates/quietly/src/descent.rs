@@ -64,10 +64,10 @@ impl Residual {
             return plain;
         }
         let p = weights.len() - 1;
-        let a = if size > 0.0 { (weights[p] / size).clamp(-1.5, 3.0) } else { 0.0 };
+        let a = if size > 0.0 { (weights[p] / size).clamp(-0.5, 3.0) } else { 0.0 };
         let density = (-0.5 * a * a).exp() / (2.0 * std::f64::consts::PI).sqrt();
-        let (active, first, second) = (normal(a), density, normal(a) - a * density + 0.02);
-        let constant = active + 0.02;
+        let (active, first, second) = (normal(a), density, normal(a) - a * density + 0.05);
+        let constant = active + 0.05;
         plain.iter_mut().for_each(|x| *x /= active);
         if size > 0.0 {
             let along: f64 =

@@ -6,6 +6,8 @@
 //! tables and seeds than those of the published comparison (docs/regression.md).
 use serde::{Deserialize, Serialize};
 
+use crate::model::Link;
+
 /// Below this many noise units nothing can be learnt, not even the target's middle.
 const NOTHING: f64 = 30.0;
 /// Below this many, only the target's middle: weights would now and then be worse than none.
@@ -68,7 +70,7 @@ pub struct Shares {
 
 impl Design {
     /// The design for about `rows` rows of `width` features, without the constant.
-    pub(crate) fn new(rows: u64, width: usize, mu: f64) -> Self {
+    pub(crate) fn new(link: Link, rows: u64, width: usize, mu: f64) -> Self {
         let (rows, d) = (rows as f64, (width + 1) as f64);
         let units = mu * rows;
         let mut design = Design {
@@ -85,7 +87,12 @@ impl Design {
         if units < NOTHING {
             return Design { reach: Reach::Nothing, ..design };
         }
-        if units < CENTRE || d > (0.5 * mu).min(0.2) * rows {
+        // A ReLU model of few rows may hang on a handful of active ones.
+        let (enough, each) = match link {
+            Link::Linear => (CENTRE, 0.2),
+            Link::Relu => (1.7 * CENTRE, 0.03),
+        };
+        if units < enough || d > (0.5 * mu).min(each) * rows {
             design.reach = Reach::Centre;
             design.shares = Shares { target_scale: 0.5, target_centre: 0.5, ..Shares::default() };
             return design;
@@ -151,7 +158,7 @@ mod tests {
         for rows in [0, 100, 1_000, 4_000, 20_000, 1_000_000, 1_000_000_000] {
             for width in [1, 10, 50, 200, 2_000] {
                 for mu in [1e-4, 0.03, 0.27, 0.7, 5.0] {
-                    let design = Design::new(rows, width, mu);
+                    let design = Design::new(Link::Linear, rows, width, mu);
                     if design.reach == Reach::Nothing {
                         continue;
                     }

@@ -121,8 +121,8 @@ impl Metric {
         let (highest_clip, lambda) = highest_clip(&values, mean, noise / n);
         let multipliers: Vec<f64> = values.iter().map(|g| (g + lambda) / g).collect();
         let mut basis = Square { size: d, entries: vec![0.0; d * d] };
-        for k in 0..p {
-            let length = (values[k] + lambda).sqrt();
+        for (k, value) in values[..p].iter().enumerate() {
+            let length = (value + lambda).sqrt();
             for j in 0..p {
                 basis.entries[j * d + k] = vectors.at(k, j) / length;
             }

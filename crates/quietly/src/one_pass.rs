@@ -96,6 +96,9 @@ impl OnePass {
     }
 }
 
+/// A sum and counts, apart.
+type Answers = (Private<Vec<i64>>, Private<Vec<u64>>);
+
 /// The rows of every step: in memory, or on disk.
 pub(crate) enum Feed {
     /// A table, and which of its rows belong to which step.
@@ -150,7 +153,7 @@ impl Feed {
         map: &Affine,
         query: &Query<'_, L>,
         threads: usize,
-    ) -> Result<(Private<Vec<i64>>, Private<Vec<u64>>), Error> {
+    ) -> Result<Answers, Error> {
         let start = Tally { sum: Vec::new(), counts: Vec::new() };
         let tally = self.ask(step, map, start, |all: &mut Tally, rows| {
             let part = rows.pass(query, threads);

@@ -189,7 +189,7 @@ impl Regression {
             sampler: Sampler::Full,
             stages: Vec::new(),
             epsilon: f64::INFINITY,
-            design: Design::new(rows, width, f64::INFINITY),
+            design: Design::new(self.link, rows, width, f64::INFINITY),
             expected_loss: 0.0,
             warnings: Vec::new(),
         };
@@ -199,10 +199,10 @@ impl Regression {
         // What a Gaussian release could have at most; the exact number follows from the stages.
         let mu = quietly_accounting::gaussian_mu(budget.epsilon(), budget.delta())?
             / if budget.neighbours() == Neighbours::ReplaceOne { 2.0 } else { 1.0 };
-        plan.design = Design::new(rows, width, mu);
+        plan.design = Design::new(self.link, rows, width, mu);
         // A step of one pass sees its part of the rows only. Where that teaches nothing, there are few rows, and all of them
         // can be asked at once.
-        let part = Design::new(rows, width, one_pass::EFFICIENCY * mu);
+        let part = Design::new(self.link, rows, width, one_pass::EFFICIENCY * mu);
         if method == Method::OnePass && part.reach == Reach::Weights {
             plan.design = part;
             plan.allocate(mu)?;

@@ -158,9 +158,8 @@ impl Door {
     /// The index of a threshold below which about `level` of all values lie.
     ///
     /// `counts[k]` says how many values lie above threshold k-1 and not above threshold k; the last
-    /// one, how many lie above all thresholds. Scores are -|F_k - level·n|, in units of
-    /// 2^-LEVEL_BITS: one row moves each by at most max(level, 1 - level) when it joins or leaves,
-    /// and by at most 1 when it is replaced.
+    /// one, how many lie above all thresholds. The bin that holds the quantile scores highest: see
+    /// [`scores`].
     pub(crate) fn quantile(
         &mut self,
         purpose: &str,
@@ -210,15 +209,21 @@ fn above(x: f64) -> f64 {
     x * (1.0 + 4.0 * f64::EPSILON)
 }
 
-/// -|2^b·F_k - level·n| for every threshold but the end, exactly (saturated far beyond any table).
+/// For every threshold but the end: how far level·n is from [F_(k-1), F_k], the ranks in its bin, times -2^b, exactly
+/// (saturated far beyond any table).
+///
+/// A score is minus the largest of 0, F_(k-1) - level·n and level·n - F_k. One row moves each of the latter two by at most
+/// max(level, 1 - level) when it joins or leaves, and by at most 1 when it is replaced, and so their maximum.
 fn scores(counts: &[u64], level: u64) -> Vec<i64> {
     let n: u128 = counts.iter().map(|&c| u128::from(c)).sum();
     let target = n * u128::from(level);
     let mut below = 0_u128;
     let thresholds = &counts[..counts.len() - 1];
     let score = |&count: &u64| {
+        let before = below << LEVEL_BITS;
         below += u128::from(count);
-        let apart = (below << LEVEL_BITS).abs_diff(target);
+        let after = below << LEVEL_BITS;
+        let apart = before.saturating_sub(target).max(target.saturating_sub(after));
         -i64::try_from(apart).unwrap_or(i64::MAX)
     };
     thresholds.iter().map(score).collect()
@@ -281,7 +286,7 @@ mod tests {
             let mechanism =
                 Mechanism::Selection { add_remove: epsilon, replace_one: 2.0 * epsilon };
             let draws = 40_000;
-            let mut tally = |counts: &[u64], seed: u64| {
+            let tally = |counts: &[u64], seed: u64| {
                 let mut door = door(mechanism, draws, seed);
                 let mut hits = vec![0.0_f64; counts.len() - 1];
                 for _ in 0..draws {

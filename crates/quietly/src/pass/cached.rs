@@ -227,13 +227,12 @@ impl<L: Fn(f64, f64) -> f64 + Sync> CachedBlock<'_, L> {
             rows.map(|row| cached.targets[row]),
             &mut into.counts,
         );
-        let chunks = chunks.map(|chunks| &chunks[..into.block.len()]);
-        for (j, sum) in into.block.iter_mut().enumerate() {
+        // Without lanes: the optimiser turns loops over chunks around, and spends its time moving numbers.
+        let sums = into.block.as_flattened_mut();
+        let rows = chunks.map(|chunks| &chunks.as_flattened()[..sums.len()]);
+        for (j, sum) in sums.iter_mut().enumerate() {
             for r in 0..R {
-                for lane in 0..LANES {
-                    let v = coefficients[r] * f64::from(chunks[r][j][lane]);
-                    sum[lane] = sum[lane].wrapping_add(raised(v));
-                }
+                *sum = sum.wrapping_add(raised(coefficients[r] * f64::from(rows[r][j])));
             }
         }
     }

@@ -145,10 +145,9 @@ impl<'a> Rows<'a> {
         };
         let start = || {
             // Behind the features there is the constant.
-            let mut sheet = vec![[[0.0; LANES]; ABREAST]; self.map.width().div_ceil(LANES)];
-            for row in &mut sheet[width / LANES] {
-                row[width % LANES] = self.map.constant;
-            }
+            let mut row = vec![[0.0; LANES]; self.map.width().div_ceil(LANES)];
+            row[width / LANES][width % LANES] = self.map.constant;
+            let sheet = std::array::from_fn(|_| row.clone());
             (Gathered::new(query.sums(), query.bins()), sheet)
         };
         let workers = in_blocks(self.rows(), BLOCK, threads, start, work);
@@ -156,8 +155,8 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Transformed rows abreast, chunk by chunk.
-type Sheet = Vec<[[f64; LANES]; ABREAST]>;
+/// Transformed rows, as many as are worked on abreast.
+type Sheet = [Vec<[f64; LANES]>; ABREAST];
 
 /// What is known before the first row is read.
 struct Kernel<'a, L> {
@@ -224,19 +223,21 @@ impl<L: Fn(f64, f64) -> f64 + Sync> Kernel<'_, L> {
         let constant = self.map.constant;
 
         let mut sweep = Sweep { scores: [[0.0; LANES]; R], squares: [[0.0; LANES]; R] };
-        let parameters = self.weights.iter().zip(columns).zip(&mut *sheet);
-        for (j, ((weights, columns), sheet)) in parameters.enumerate().take(whole) {
+        for (j, (weights, columns)) in self.weights.iter().zip(columns).enumerate().take(whole) {
             // One line of the cache holds two chunks.
             for r in (j % 2..R).step_by(2) {
                 prefetch_index(self.features, soon[r] + j / 2 * LINE);
             }
-            sweep.add(chunks.map(|chunk| &chunk[j]), weights, columns, sheet);
+            let z = sweep.add(chunks.map(|chunk| &chunk[j]), weights, columns);
+            sheet.iter_mut().zip(z).for_each(|(row, z)| row[j] = z);
         }
         if over > 0 {
             let rest: [[f64; LANES]; R] = rows.map(|row| filled(row.as_chunks::<LANES>().1));
-            let sheet = &mut sheet[whole];
-            sweep.add(rest.each_ref(), &self.weights[whole], &columns[whole], sheet);
-            sheet.iter_mut().for_each(|row| row[over] = constant);
+            let z = sweep.add(rest.each_ref(), &self.weights[whole], &columns[whole]);
+            for (row, z) in sheet.iter_mut().zip(z) {
+                row[whole] = z;
+                row[whole][over] = constant;
+            }
         }
         for r in 0..R {
             prefetch_index(self.features, soon[r] + width);
@@ -245,11 +246,12 @@ impl<L: Fn(f64, f64) -> f64 + Sync> Kernel<'_, L> {
         let norms = across(sweep.squares).map(|squares| norm(squares + constant * constant));
         let coefficients = self.query.judge(scores, norms, targets, &mut into.counts);
 
-        for (sum, sheet) in into.block.iter_mut().zip(&*sheet) {
+        // Without lanes: the optimiser turns loops over chunks around, and spends its time moving numbers.
+        let sums = into.block.as_flattened_mut();
+        let rows: [&[f64]; R] = std::array::from_fn(|r| &sheet[r].as_flattened()[..sums.len()]);
+        for (j, sum) in sums.iter_mut().enumerate() {
             for r in 0..R {
-                for lane in 0..LANES {
-                    sum[lane] = sum[lane].wrapping_add(raised(coefficients[r] * sheet[r][lane]));
-                }
+                *sum = sum.wrapping_add(raised(coefficients[r] * rows[r][j]));
             }
         }
     }
@@ -262,21 +264,21 @@ struct Sweep<const R: usize> {
 }
 
 impl<const R: usize> Sweep<R> {
+    /// Adds one chunk of each row; returns them transformed.
     #[inline(always)]
     fn add(
         &mut self,
         x: [&[f64; LANES]; R],
         weights: &[f64; LANES],
         columns: &Columns,
-        sheet: &mut [[f64; LANES]; ABREAST],
-    ) {
-        for (r, x) in x.into_iter().enumerate() {
-            let z = columns.apply(x);
+    ) -> [[f64; LANES]; R] {
+        let z = x.map(|x| columns.apply(x));
+        for r in 0..R {
             for lane in 0..LANES {
-                self.scores[r][lane] += z[lane] * weights[lane];
-                self.squares[r][lane] += z[lane] * z[lane];
+                self.scores[r][lane] += z[r][lane] * weights[lane];
+                self.squares[r][lane] += z[r][lane] * z[r][lane];
             }
-            sheet[r] = z;
         }
+        z
     }
 }

