@@ -1,4 +1,25 @@
 //! The Rust in the README, run. The page must hold these lines as they stand here.
+mod run;
+
+fn fitting() -> Result<(), quietly::Error> {
+    // README
+    use quietly::{Budget, Encoding, Key, Link, ReadOptions, Regression, Schema, Source};
+    use std::ops::ControlFlow;
+
+    let schema = Schema::read("clinic.schema.toml")?;
+    let source = Source::open(["clinic.csv"], &ReadOptions::default())?;
+    let encoding = Encoding::new(&schema, source.columns(), None, Some("days"))?;
+
+    let budget = Budget::new(1.0, 1e-5)?;
+    let plan = Regression::new(Link::Linear).plan(schema.rows, encoding.width(), budget)?;
+    println!("{plan}"); // nothing has been read yet
+
+    let quiet = &mut |_| ControlFlow::Continue(());
+    let model = plan.fit(&source, &encoding, &schema.unit, Key::from_os()?, 2, quiet)?;
+    println!("{}", model.certificate);
+    // README
+    Ok(())
+}
 
 fn accounting() -> Result<(), quietly_accounting::Error> {
     // README
@@ -27,15 +48,19 @@ fn noise() -> Result<(), quietly_noise::Error> {
 
 #[test]
 fn the_readme_s_rust_runs() {
+    let folder = run::Folder::new();
+    assert_eq!(folder.quietly("example").code, 0);
+    std::env::set_current_dir(folder.path(".")).expect("a folder");
+    fitting().expect("as in the README");
     accounting().expect("as in the README");
     noise().expect("as in the README");
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
     let readme = std::fs::read_to_string(root).expect("README.md");
     let mut blocks = 0;
-    for block in include_str!("readme.rs").split("    // README\n").skip(1).step_by(2).take(2) {
+    for block in include_str!("readme.rs").split("    // README\n").skip(1).step_by(2).take(3) {
         let code: Vec<&str> = block.lines().map(|l| l.strip_prefix("    ").unwrap_or(l)).collect();
         assert!(readme.contains(&code.join("\n")), "{block}");
         blocks += 1;
     }
-    assert_eq!(blocks, 2);
+    assert_eq!(blocks, 3);
 }

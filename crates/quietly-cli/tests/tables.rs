@@ -218,7 +218,6 @@ fn bounds_have_a_price_or_a_public_source() {
 
 /// A range that is wider than the column by orders of magnitude clamps nothing and tells nothing.
 #[test]
-#[ignore = "crates/quietly: private_range ties over all thresholds beyond the values, and picks any of them"]
 fn private_bounds_are_near_the_ends() {
     let folder = Folder::with_tables();
     let found = folder.json("bounds train.csv a b --epsilon 20 --rows 3000 --seed 1");

@@ -57,7 +57,18 @@ pub fn private_range(
     // A threshold is the upper end of its bin; the lower end of the range is one further down.
     let low = grid[low.saturating_sub(1)];
     let high = grid[high.max(1)];
+    let (low, high) = (neat(low, f64::floor), neat(high, f64::ceil));
     Ok(if low < high { (low, high) } else { (high.min(low) - 1.0, low.max(high) + 1.0) })
+}
+
+/// Two digits, rounded outwards.
+fn neat(x: f64, round: fn(f64) -> f64) -> f64 {
+    if x == 0.0 {
+        return x;
+    }
+    let places = 1 - x.abs().log10().floor() as i32;
+    let scale = 10.0_f64.powi(places.abs());
+    if places >= 0 { round(x * scale) / scale } else { round(x / scale) * scale }
 }
 
 /// The least and the greatest number of a column of a **public** file.

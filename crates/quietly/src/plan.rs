@@ -248,8 +248,10 @@ impl Plan {
 
     fn warn(&mut self, mu: f64) {
         let (units, d) = (mu * self.rows as f64, (self.width + 1) as f64);
-        // Gradients take about half of the budget, and the clip is about three residuals on a row of norm √d.
-        self.expected_loss = 9.0 * d * d / (0.5 * units * units);
+        // Gradients take about half of the budget. At a clip of three residuals on a row of norm √d noise adds so much; a
+        // high clip may add up to fifty times that, but no more than 0.8 %.
+        let low = 9.0 * d * d / (0.5 * units * units);
+        self.expected_loss = low.max((50.0 * low).min(0.008));
         if self.method == Method::OnePass {
             self.expected_loss *= 2.0;
         }
@@ -519,11 +521,13 @@ impl fmt::Display for Plan {
                 writeln!(f, "  {times:>3} x {:<28} {how}", charge.purpose)?;
             }
         }
-        writeln!(
-            f,
-            "expected: noise adds about {:.2} % to the squared error of least squares",
-            100.0 * self.expected_loss
-        )?;
+        if self.design.reach == Reach::Weights {
+            writeln!(
+                f,
+                "expected: noise adds up to about {:.2} % to the squared error of least squares",
+                100.0 * self.expected_loss
+            )?;
+        }
         write!(
             f,
             "epsilon {:.4} of {} at delta {:e} ({})",
