@@ -197,9 +197,9 @@ impl<L: Fn(f64, f64) -> f64 + Sync, I: Fn(usize) -> usize> Block for RowBlock<'_
             );
             i += ABREAST;
         }
-        for i in i..self.block.end {
+        for (i, y) in (i..).zip(&targets[i..self.block.end]) {
             let start = place(i) * width;
-            kernel.add::<1>([&features[start..][..width]], [targets[i]], [start], sheet, into);
+            kernel.add([&features[start..][..width]], [*y], [start], sheet, into);
         }
     }
 }
@@ -239,8 +239,8 @@ impl<L: Fn(f64, f64) -> f64 + Sync> Kernel<'_, L> {
                 row[whole][over] = constant;
             }
         }
-        for r in 0..R {
-            prefetch_index(self.features, soon[r] + width);
+        for start in soon {
+            prefetch_index(self.features, start + width);
         }
         let scores = across(sweep.scores).map(|score| score + self.intercept);
         let norms = across(sweep.squares).map(|squares| norm(squares + constant * constant));
@@ -273,10 +273,10 @@ impl<const R: usize> Sweep<R> {
         columns: &Columns,
     ) -> [[f64; LANES]; R] {
         let z = x.map(|x| columns.apply(x));
-        for r in 0..R {
+        for (r, z) in z.iter().enumerate() {
             for lane in 0..LANES {
-                self.scores[r][lane] += z[r][lane] * weights[lane];
-                self.squares[r][lane] += z[r][lane] * z[r][lane];
+                self.scores[r][lane] += z[lane] * weights[lane];
+                self.squares[r][lane] += z[lane] * z[lane];
             }
         }
         z

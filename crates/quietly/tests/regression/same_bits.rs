@@ -29,8 +29,8 @@ fn write(folder: &Path, table: &Plain, rows: usize, scale: &[f64]) {
 
 fn schema(table: &Plain, scale: &[f64], reach: f64) -> Schema {
     let mut text = format!("rows = {}\n[columns]\n", table.y.len());
-    for j in 0..table.width {
-        writeln!(text, "x{j} = {{ range = [{:?}, {:?}] }}", -scale[j], scale[j]).unwrap();
+    for (j, s) in scale[..table.width].iter().enumerate() {
+        writeln!(text, "x{j} = {{ range = [{:?}, {s:?}] }}", -s).unwrap();
     }
     let most = reach * scale[table.width];
     writeln!(text, "y = {{ range = [{:?}, {most:?}] }}", -most).unwrap();
