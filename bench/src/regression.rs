@@ -75,7 +75,7 @@ impl Numbers {
             ControlFlow::Continue(())
         };
         let range = (-self.target_range(), self.target_range());
-        let model = plan.run(table, range, Key::from_seed(1), threads, watch).expect("a model");
+        let model = plan.run(&table, range, Key::from_seed(1), threads, watch).expect("a model");
         at.push(Instant::now());
         black_box(model);
         let parts = at.windows(2).map(|w| (w[1] - w[0]).as_secs_f64()).collect();
@@ -84,12 +84,6 @@ impl Numbers {
 
     fn target_range(&self) -> f64 {
         self.width as f64
-    }
-
-    /// Seconds that it takes to give a table's memory back, which a fit does in the end.
-    fn free(&self) -> f64 {
-        let table = self.table();
-        seconds(|| drop(table))
     }
 
     /// Adds up all features, and does nothing else.
@@ -137,15 +131,15 @@ impl Times {
         let [one_pass, full_batch] =
             [Method::OnePass, Method::FullBatch].map(|method| numbers.plan(method));
         let mut least = [f64::INFINITY; 6];
-        for run in 0..RUNS {
+        for _ in 0..RUNS {
             let (full, parts) = numbers.fit(&full_batch, THREADS);
             // The last part holds the end of the fit as well.
             let steps = &parts[parts.len() - 1 - full_batch.design.final_steps as usize..];
             let step = steps.iter().copied().fold(f64::INFINITY, f64::min);
-            let alone = |plan: &Plan| if run < 4 { numbers.fit(plan, 1).0 } else { f64::INFINITY };
+            let alone = |plan: &Plan| numbers.fit(plan, 1).0;
             let now = [
                 best(3, || numbers.read(THREADS)),
-                (0..3).map(|_| numbers.fit(&one_pass, THREADS).0).fold(f64::INFINITY, f64::min),
+                numbers.fit(&one_pass, THREADS).0,
                 alone(&one_pass),
                 full,
                 alone(&full_batch),
@@ -165,10 +159,9 @@ fn compare(shape: (usize, usize), step_ms: f64, rivals: &[Rival]) -> Vec<Line> {
     println!(
         "{}",
         name(&format!(
-            "reading {:.2} ms, one pass {:.2} ms of which freeing the table {:.2} ms, full batch {:.1} ms",
+            "reading {:.2} ms, one pass {:.2} ms, full batch {:.1} ms",
             1e3 * times.read,
             1e3 * times.one_pass,
-            1e3 * (0..3).map(|_| numbers.free()).fold(f64::INFINITY, f64::min),
             1e3 * times.full_batch
         ))
     );
@@ -258,7 +251,7 @@ fn from_csv(rivals: &[Rival]) -> Vec<Line> {
         let encoding = Encoding::new(&schema, source.columns(), None, Some("y")).expect("columns");
         let table = source.read(&encoding, THREADS).expect("a table");
         let quiet = &mut |_| ControlFlow::Continue(());
-        let model = plan.run(table, (-20.0, 20.0), Key::from_seed(1), THREADS, quiet);
+        let model = plan.run(&table, (-20.0, 20.0), Key::from_seed(1), THREADS, quiet);
         black_box(model.expect("a model"));
     };
     let name = format!("{rows} x {width}: CSV to model / polars read_csv");
@@ -270,8 +263,7 @@ pub(crate) fn breakdown() -> Vec<Line> {
     for (rows, width) in SHAPES {
         let numbers = Numbers::new(rows, width);
         let read = best(15, || numbers.read(THREADS));
-        let free = (0..5).map(|_| numbers.free()).fold(f64::INFINITY, f64::min);
-        println!("{rows} x {width}: reading {:.2}, freeing {:.2}", 1e3 * read, 1e3 * free);
+        println!("{rows} x {width}: reading {:.2}", 1e3 * read);
         for method in [Method::OnePass, Method::FullBatch] {
             let mut plan = None;
             let planning = seconds(|| plan = Some(numbers.plan(method)));

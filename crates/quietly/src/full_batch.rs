@@ -50,7 +50,7 @@ const MOMENTUM: f64 = 0.4;
 /// The intercept and the weights, in units of the target's range.
 pub(crate) fn fit(
     plan: &Plan,
-    table: Private<Table>,
+    table: &Private<Table>,
     unit: &Unit,
     door: &mut Door,
     threads: usize,
@@ -68,7 +68,7 @@ pub(crate) fn fit(
     };
 
     // 1. The target.
-    let (scale, centre) = target(&table, unit, door, threads)?;
+    let (scale, centre) = target(table, unit, door, threads)?;
     if design.reach == Reach::Centre {
         return Ok((centre, vec![0.0; width]));
     }
@@ -77,7 +77,7 @@ pub(crate) fn fit(
     let y = |raw: f64| unit.of(raw) - centre;
 
     // 2. Whitening.
-    let norm = 1.1 * row_norm(width, &table, door, threads)?;
+    let norm = 1.1 * row_norm(width, table, door, threads)?;
     let mut whitening = Whitening::new(width, CONSTANT, norm, plan.rows);
     for round in 0..design.whitenings {
         step(watch)?;
@@ -101,7 +101,7 @@ pub(crate) fn fit(
     let stretch = Residual::polishing(plan.link).stretch();
     let noise = stretch * door.noise(LAST) / (design.final_steps as f64).sqrt();
     let mut metric = Metric::new(whitening, plan.rows, noise);
-    let rows = table.map(|table| metric.cached(&table, threads));
+    let rows = table.as_ref().map(|table| metric.cached(table, threads));
 
     // 4. Robust steps.
     let residual = Residual::approaching(plan.link);

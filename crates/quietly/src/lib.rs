@@ -15,7 +15,7 @@
 //!
 //! // One run through the release door. Targets are known to lie within [-10, 10].
 //! let quiet = &mut |_| ControlFlow::Continue(());
-//! let (intercept, weights) = plan.run(table, (-10.0, 10.0), Key::from_os()?, 2, quiet)?;
+//! let (intercept, weights) = plan.run(&table, (-10.0, 10.0), Key::from_os()?, 2, quiet)?;
 //! assert!((weights[0] - 3.0).abs() < 1.0 && (intercept - 1.0).abs() < 1.0);
 //! # Ok::<(), quietly::Error>(())
 //! ```

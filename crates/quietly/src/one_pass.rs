@@ -100,17 +100,17 @@ impl OnePass {
 type Answers = (Private<Vec<i64>>, Private<Vec<u64>>);
 
 /// The rows of every step: in memory, or on disk.
-pub(crate) enum Feed {
+pub(crate) enum Feed<'a> {
     /// A table, and which of its rows belong to which step.
-    Memory(Private<(Table, Vec<Bucket>)>),
+    Memory(Private<(&'a Table, Vec<Bucket>)>),
     /// Rows on disk, step by step.
     Disk(Private<Spill>),
 }
 
-impl Feed {
+impl<'a> Feed<'a> {
     /// Gives each row of a table to a step.
     pub(crate) fn memory(
-        table: Private<Table>,
+        table: &'a Private<Table>,
         steps: usize,
         stream: &Stream,
         threads: usize,
@@ -120,7 +120,7 @@ impl Feed {
                 stream.bits(block).expect("there are fewer blocks than steps of a stream");
             move || bits.word().expect("a block has fewer words than a stream")
         };
-        Ok(Feed::Memory(table.map(|table| {
+        Ok(Feed::Memory(table.as_ref().map(|table| {
             let rows = allocate(table.target(), steps, words, threads);
             (table, rows)
         })))
@@ -185,7 +185,7 @@ where
 /// The intercept and the weights, in units of the target's range.
 pub(crate) fn fit(
     plan: &Plan,
-    mut rows: Feed,
+    mut rows: Feed<'_>,
     unit: &Unit,
     door: &mut Door,
     threads: usize,

@@ -297,7 +297,7 @@ impl Plan {
     /// If the table does not have the planned number of features.
     pub fn run(
         &self,
-        table: Private<Table>,
+        table: &Private<Table>,
         range: (f64, f64),
         key: Key,
         threads: usize,
@@ -310,7 +310,9 @@ impl Plan {
             return Ok((0.5 * range.0 + 0.5 * range.1, vec![0.0; self.width]));
         }
         match self.method {
-            Method::Exact => Ok(door.plain(table, |table| exact::fit(&table, self.link, threads))),
+            Method::Exact => {
+                Ok(door.plain(table.as_ref(), |table| exact::fit(table, self.link, threads)))
+            }
             Method::OnePass => {
                 let steps = self.steps();
                 let rows = one_pass::Feed::memory(table, steps, &door.sampling(), threads)?;
@@ -378,7 +380,7 @@ impl Plan {
         } else {
             tell(watch, "reading", 0, source.bytes())?;
             let table = source.read(encoding, threads)?;
-            self.run(table, range, key, threads, watch)?
+            self.run(&table, range, key, threads, watch)?
         };
         let certificate = self.certificate(unit_of_privacy, origin)?;
         Ok(Model::new(self.clone(), target.name, encoding.clone(), weights, certificate))

@@ -101,7 +101,7 @@ pub(crate) fn run(
     threads: usize,
 ) -> (f64, Vec<f64>) {
     let quiet = &mut |_| ControlFlow::Continue(());
-    plan.run(table.private(), range, Key::from_seed(seed), threads, quiet).unwrap()
+    plan.run(&table.private(), range, Key::from_seed(seed), threads, quiet).unwrap()
 }
 
 pub(crate) fn bits((intercept, weights): &(f64, Vec<f64>)) -> Vec<u64> {

@@ -151,12 +151,12 @@ fn a_plan_that_was_tampered_with_is_refused() {
     twice.method = Method::FullBatch;
     for plan in [exact, amplified, twice] {
         let quiet = &mut |_| ControlFlow::Continue(());
-        let result = plan.run(table.private(), (-5.0, 5.0), Key::from_seed(1), 1, quiet);
+        let result = plan.run(&table.private(), (-5.0, 5.0), Key::from_seed(1), 1, quiet);
         assert!(matches!(result, Err(Error::Parameter { name: "plan", .. })), "{result:?}");
     }
     for plan in [good, one_pass] {
         let quiet = &mut |_| ControlFlow::Continue(());
-        assert!(plan.run(table.private(), (-5.0, 5.0), Key::from_seed(1), 1, quiet).is_ok());
+        assert!(plan.run(&table.private(), (-5.0, 5.0), Key::from_seed(1), 1, quiet).is_ok());
     }
 }
 
