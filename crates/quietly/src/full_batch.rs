@@ -117,7 +117,7 @@ pub(crate) fn fit(
         // A clip at the median leaves half of the curvature.
         let direction = metric.newton(residual, &w, &gradient);
         w.iter_mut().zip(direction).for_each(|(w, x)| *w += 2.0 * x);
-        let grid = quarters(threshold, -design.threshold_depth, 0);
+        let grid = falling(threshold, design.threshold_depth);
         threshold = session.threshold(THRESHOLD, LEVEL, &grid, &w, residual)?;
     }
 
@@ -204,13 +204,23 @@ impl<Y: Fn(f64) -> f64 + Sync> Session<'_, Y> {
         let grid = Grid::new(thresholds.to_vec());
         let query = Query { weights, residual: of, clip: None, grid: Some(&grid) };
         let counts = self.rows.as_ref().map(|rows| rows.pass(&query, threads).counts);
-        Ok(thresholds[self.door.quantile(purpose, level, counts)?])
+        Ok(middle(thresholds, self.door.quantile(purpose, level, counts)?))
     }
 }
 
 /// `start`·2^(k/4) for k from `first` to `last`.
 pub(crate) fn quarters(start: f64, first: i32, last: i32) -> Vec<f64> {
     (first..=last).map(|k| start * 2.0_f64.powf(0.25 * f64::from(k))).collect()
+}
+
+/// A grid whose highest bin has `threshold` in its middle: the next threshold is no greater.
+pub(crate) fn falling(threshold: f64, depth: i32) -> Vec<f64> {
+    quarters(threshold * 2.0_f64.powf(0.125), -depth, 0)
+}
+
+/// The value that stands for bin k: the geometric mean of its ends.
+pub(crate) fn middle(thresholds: &[f64], k: usize) -> f64 {
+    (thresholds[k.saturating_sub(1)] * thresholds[k]).sqrt()
 }
 
 /// The private scale of y, and its median on a grid of that size.
@@ -224,7 +234,7 @@ pub(crate) fn target(
     let grid = Grid::new(wide.clone());
     let bin = |raw: f64| grid.bin(unit.of(raw).abs());
     let counts = table.as_ref().map(|t| tally(t.target(), grid.bins(), bin, threads));
-    let scale = wide[door.quantile(SCALE, LEVEL, counts)?];
+    let scale = middle(&wide, door.quantile(SCALE, LEVEL, counts)?);
     let (centres, bin) = centres(scale);
     let bin = |raw: f64| bin(unit.of(raw));
     let counts = table.as_ref().map(|t| tally(t.target(), centres.len() + 1, bin, threads));
@@ -253,7 +263,7 @@ fn row_norm(
     let query = Query { weights: &zero, residual: |_, _| 1.0, clip: None, grid: Some(&grid) };
     let map = Affine::identity(width, CONSTANT);
     let counts = table.as_ref().map(|t| Rows::all(t, &map).pass(&query, threads).counts);
-    Ok(thresholds[door.quantile(NORM, 0.5, counts)?])
+    Ok(middle(&thresholds, door.quantile(NORM, 0.5, counts)?))
 }
 
 /// From the least norm a row can have to the greatest, in eighth powers of two.

@@ -13,7 +13,7 @@ use crate::{
 /// The highest clip, in medians.
 const HIGHEST: f64 = 32.0;
 /// How much noise the high clip may add, as a share of the residuals' variance.
-const ALLOWED: f64 = 0.008;
+const ALLOWED: f64 = 0.005;
 /// λ grows from nothing at a clip of 6 medians to 0.3 mean eigenvalues at 16.
 const LAMBDA: (f64, f64, f64) = (6.0, 16.0, 0.3);
 

@@ -15,7 +15,7 @@ use crate::{
     counts::tally,
     descent::{Average, LEVEL, Residual, StepSize, TO_MEDIAN, unclipped},
     error::Error,
-    full_batch::{centres, quarters},
+    full_batch::{centres, falling, middle, quarters},
     lattice::Lattice,
     linalg::{Square, dot, eigen},
     model::Link,
@@ -221,12 +221,12 @@ pub(crate) fn fit(
     let sizes = Grid::new(wide.clone());
     let bin = |y: f64| sizes.bin(y.abs());
     let tallied = targets.as_ref().map(|y| tally(y, sizes.bins(), bin, threads));
-    let scale = wide[door.quantile(SCALE, LEVEL, tallied)?];
+    let scale = middle(&wide, door.quantile(SCALE, LEVEL, tallied)?);
     let (places, bin) = centres(scale);
     let tallied = targets.as_ref().map(|y| tally(y, places.len() + 1, bin, threads));
     let centre = places[door.quantile(CENTRE, 0.5, tallied)?];
     let centre = if plan.link == Link::Linear { centre } else { 0.0 };
-    let norm = 1.1 * norms[door.quantile(NORM, 0.5, counts)?];
+    let norm = 1.1 * middle(&norms, door.quantile(NORM, 0.5, counts)?);
     let y = |raw: f64| unit.of(raw) - centre;
 
     // The second moment of rows cut to that norm.
@@ -287,8 +287,8 @@ pub(crate) fn fit(
             average.take(&w);
         } else {
             let purpose = if t == 0 { FIRST } else { THRESHOLD };
-            threshold = thresholds[door.quantile(purpose, LEVEL, counts)?];
-            thresholds = quarters(threshold, -12, 0);
+            threshold = middle(&thresholds, door.quantile(purpose, LEVEL, counts)?);
+            thresholds = falling(threshold, 12);
         }
     }
     let w = space.shrink(average.mean(), noise / (layout.last as f64).sqrt());

@@ -249,9 +249,9 @@ impl Plan {
     fn warn(&mut self, mu: f64) {
         let (units, d) = (mu * self.rows as f64, (self.width + 1) as f64);
         // Gradients take about half of the budget. At a clip of three residuals on a row of norm √d noise adds so much; a
-        // high clip may add up to fifty times that, but no more than 0.8 %.
+        // high clip may add up to fifty times that, but no more than 0.5 %.
         let low = 9.0 * d * d / (0.5 * units * units);
-        self.expected_loss = low.max((50.0 * low).min(0.008));
+        self.expected_loss = low.max((50.0 * low).min(0.005));
         if self.method == Method::OnePass {
             self.expected_loss *= 2.0;
         }
