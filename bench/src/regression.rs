@@ -134,7 +134,10 @@ impl Times {
         for _ in 0..RUNS {
             let (full, parts) = numbers.fit(&full_batch, THREADS);
             // The last part holds the end of the fit as well.
-            let steps = &parts[parts.len() - 1 - full_batch.design.final_steps as usize..];
+            let steps = &parts[parts.len()
+                - 1
+                - full_batch.design.as_ref().expect("a default has a design").final_steps
+                    as usize..];
             let step = steps.iter().copied().fold(f64::INFINITY, f64::min);
             let alone = |plan: &Plan| numbers.fit(plan, 1).0;
             let now = [

@@ -51,7 +51,7 @@ pub fn private_range(
     };
     let charges = vec![charge("lower", level), charge("upper", 1.0 - level)];
     let names = charges.iter().map(|c| c.purpose.clone()).collect::<Vec<_>>();
-    let mut door = Door::new(key, &[Stage { name: "range".into(), steps: 1, charges }], threads);
+    let mut door = Door::new(key, &[Stage::new("range", 1, charges)], threads);
     let low = door.quantile(&names[0], level, counts)?;
     let high = door.quantile(&names[1], 1.0 - level, again)?;
     // A threshold is the upper end of its bin; the lower end of the range is one further down.

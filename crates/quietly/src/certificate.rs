@@ -166,6 +166,15 @@ impl fmt::Display for Certificate {
             Sampler::Allocation { steps } => {
                 writeln!(f, "asked    each row in one of {steps} steps, drawn in secret:")?;
             }
+            Sampler::Parts { steps } => {
+                writeln!(f, "asked    each row in one of {steps} parts:")?;
+            }
+            Sampler::Poisson { steps, rate } => {
+                writeln!(
+                    f,
+                    "asked    each row in each of {steps} steps with chance {rate:.4}, drawn in secret:"
+                )?;
+            }
         }
         for stage in &self.stages {
             for charge in &stage.charges {

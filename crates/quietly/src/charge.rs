@@ -39,7 +39,7 @@ pub struct Charge {
 }
 
 /// Which rows a step sees: the sampler, as the accountant sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "sampler", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Sampler {
@@ -50,9 +50,33 @@ pub enum Sampler {
         /// How many steps there are.
         steps: u64,
     },
+    /// Each row is in one of `steps` parts, drawn on its own, and pays for its part as if all knew which: no
+    /// amplification, for mechanisms that none is proven for.
+    Parts {
+        /// How many parts there are.
+        steps: u64,
+    },
+    /// Each row joins each of `steps` steps with chance `rate`, secretly and on its own.
+    Poisson {
+        /// How many steps there are.
+        steps: u64,
+        /// The chance to join one: a multiple of 2^-32.
+        rate: f64,
+    },
 }
 
 impl Charge {
+    /// A sum asked once in each step, with `noise` over what one row can add.
+    pub(crate) fn sum(purpose: &str, noise: f64) -> Self {
+        Charge { purpose: purpose.into(), mechanism: Mechanism::Gaussian { noise }, times: 1 }
+    }
+
+    /// A quantile asked once in each step, which takes μ of the budget under `neighbours`.
+    pub(crate) fn quantile(purpose: &str, level: f64, mu: f64, neighbours: Neighbours) -> Self {
+        let mechanism = quantile(level, mu, neighbours);
+        Charge { purpose: purpose.into(), mechanism, times: 1 }
+    }
+
     fn event(&self) -> Result<Event, Error> {
         let once = match self.mechanism {
             Mechanism::Gaussian { noise } => Event::gaussian(noise)?,
@@ -73,44 +97,81 @@ pub struct Stage {
     pub steps: u64,
     /// What each of them asks.
     pub charges: Vec<Charge>,
+    /// Every row is asked in each of them, whatever the sampler.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all_rows: bool,
 }
 
 /// What a plan's stages amount to under its sampler.
 ///
-/// With [`Sampler::Full`] all questions of all steps compose. With [`Sampler::Allocation`] a row
-/// meets the questions of one step only, drawn uniformly; every step is 1/noise-GDP for a row that
-/// is there or not (Gaussian releases are 1/noise-GDP, choices as in [`selection_mu`], squares
-/// add, and the dearest step counts), which is what the theorem of random allocation asks.
+/// Stages over all rows compose. Those of a sampler are one event, composed with the others:
+///
+/// * [`Sampler::Full`]: all questions of all steps compose.
+/// * [`Sampler::Allocation`]: every step is 1/noise-GDP for a row that is there or not (Gaussian releases are
+///   1/noise-GDP, choices as in [`selection_mu`], squares add, and the dearest step counts), which is what the
+///   theorem of random allocation asks of a step.
+/// * [`Sampler::Poisson`]: the same, for sums only: several sums of one sample are one longer sum.
+/// * [`Sampler::Parts`]: a row meets the questions of one part only, drawn before any data is read (G3).
 ///
 /// # Panics
 ///
 /// If the stages do not have the sampler's number of steps, or ask nothing: bugs of the planner.
 pub(crate) fn event(sampler: Sampler, stages: &[Stage]) -> Result<Event, Error> {
-    match sampler {
-        Sampler::Full => {
-            let mut total: Option<Event> = None;
-            for stage in stages {
-                for charge in &stage.charges {
-                    let next = charge.event()?.repeat(stage.steps)?;
-                    total = Some(total.map_or(next.clone(), |all| all.then(next)));
-                }
-            }
-            Ok(total.expect("a plan asks something"))
+    let full = |stage: &Stage| stage.all_rows || sampler == Sampler::Full;
+    let (every, some): (Vec<&Stage>, Vec<&Stage>) = stages.iter().partition(|stage| full(stage));
+    let steps: u64 = some.iter().map(|s| s.steps).sum();
+    let mu = some.iter().map(|stage| stage.mu()).fold(0.0, f64::max);
+    // Rounded to the safe side.
+    let noise = (1.0 - 1e-12) / mu;
+    let sampled = match sampler {
+        Sampler::Full => None,
+        Sampler::Allocation { steps: planned } => {
+            assert_eq!(steps, planned, "steps of an allocation");
+            Some(Event::allocation(steps, 1, noise)?)
         }
-        Sampler::Allocation { steps } => {
-            assert_eq!(
-                stages.iter().map(|s| s.steps).sum::<u64>(),
-                steps,
-                "steps of an allocation"
+        Sampler::Poisson { steps: planned, rate } => {
+            assert_eq!(steps, planned, "steps of Poisson samples");
+            // A replaced row of a Poisson sample is priced for sums only.
+            let sums = |c: &Charge| matches!(c.mechanism, Mechanism::Gaussian { .. });
+            assert!(
+                some.iter().all(|s| s.charges.iter().all(sums)),
+                "a Poisson step asks for sums"
             );
-            let mu = stages.iter().map(Stage::mu).fold(0.0, f64::max);
-            // Rounded to the safe side.
-            Ok(Event::allocation(steps, 1, (1.0 - 1e-12) / mu)?)
+            Some(Event::poisson(rate, noise)?.repeat(steps)?)
         }
-    }
+        Sampler::Parts { steps: planned } => {
+            assert_eq!(steps, planned, "steps of a partition");
+            let part = |stage: &&Stage| stage.event(1);
+            Some(Event::disjoint(some.iter().map(part).collect::<Result<_, _>>()?)?)
+        }
+    };
+    let mut events: Vec<Event> =
+        every.iter().map(|stage| stage.event(stage.steps)).collect::<Result<_, _>>()?;
+    events.extend(sampled);
+    Ok(events.into_iter().reduce(Event::then).expect("a plan asks something"))
 }
 
 impl Stage {
+    /// Some steps that ask the same questions of a sampler's rows.
+    pub(crate) fn new(name: &str, steps: u64, charges: Vec<Charge>) -> Self {
+        Stage { name: name.into(), steps, charges, all_rows: false }
+    }
+
+    /// The same, asked of all rows.
+    pub(crate) fn of_all_rows(self) -> Self {
+        Stage { all_rows: true, ..self }
+    }
+
+    /// So many of these steps on the same rows.
+    fn event(&self, steps: u64) -> Result<Event, Error> {
+        let mut total: Option<Event> = None;
+        for charge in &self.charges {
+            let next = charge.event()?.repeat(steps)?;
+            total = Some(total.map_or(next.clone(), |all| all.then(next)));
+        }
+        Ok(total.expect("a stage asks something"))
+    }
+
     /// The μ for which one of these steps is μ-GDP for a row that is there or not.
     fn mu(&self) -> f64 {
         let square = |charge: &Charge| {

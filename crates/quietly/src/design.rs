@@ -4,9 +4,15 @@
 //! them), three ratios decide: μn, how many noise units the table is worth; d^1.5/(μn), how well a noisy second
 //! moment resolves the features; d/(μn), the noise of a gradient. The constants were found by experiment on other
 //! tables and seeds than those of the published comparison (docs/regression.md).
+use quietly_accounting::Neighbours;
 use serde::{Deserialize, Serialize};
 
-use crate::model::Link;
+use crate::{
+    charge::{Charge, Stage},
+    descent::LEVEL,
+    full_batch,
+    model::Link,
+};
 
 /// Below this many noise units nothing can be learnt, not even the target's middle.
 const NOTHING: f64 = 30.0;
@@ -131,6 +137,43 @@ impl Design {
         design.threshold_depth = if units * threshold.sqrt() >= 15.0 { 12 } else { 2 };
         design.tail_level = (1.0 - 10.0 / (shares.high_clip.sqrt() * units)).clamp(0.75, 0.999);
         design
+    }
+
+    /// The questions of a full-batch fit whose noise is `noise` for a share of one.
+    pub(crate) fn stages(&self, neighbours: Neighbours, noise: f64) -> Vec<Stage> {
+        let shares = &self.shares;
+        let sum = |purpose: &str, share: f64| Charge::sum(purpose, noise / share.sqrt());
+        // A replaced row moves a Gaussian sum twice as far: the same share is worth twice the μ.
+        let factor = if neighbours == Neighbours::ReplaceOne { 2.0 } else { 1.0 };
+        let choice = |purpose: &str, level: f64, share: f64| {
+            Charge::quantile(purpose, level, factor * share.sqrt() / noise, neighbours)
+        };
+        let scale = choice(full_batch::SCALE, LEVEL, shares.target_scale);
+        let centre = choice(full_batch::CENTRE, 0.5, shares.target_centre);
+        let mut stages = vec![Stage::new("target", 1, vec![scale, centre])];
+        if self.reach != Reach::Weights {
+            return stages;
+        }
+        let mut add = |name: &str, steps: u64, charges: Vec<Charge>| {
+            stages.push(Stage::new(name, steps, charges));
+        };
+        add("rows", 1, vec![choice(full_batch::NORM, 0.5, shares.row_norm)]);
+        if self.whitenings > 0 {
+            let rounds = u64::from(self.whitenings);
+            let each = shares.second_moment / rounds as f64;
+            add("whitening", rounds, vec![sum(full_batch::MOMENT, each)]);
+        }
+        add("scale", 1, vec![choice(full_batch::FIRST, LEVEL, shares.first_threshold)]);
+        let steps = self.robust_steps;
+        let gradient = sum(full_batch::ROBUST, shares.robust / steps as f64);
+        let threshold = choice(full_batch::THRESHOLD, LEVEL, shares.thresholds / steps as f64);
+        add("robust steps", steps, vec![gradient, threshold]);
+        add("tail", 1, vec![choice(full_batch::TAIL, self.tail_level, shares.high_clip)]);
+        let (steps, each) = (self.cheap_steps, shares.cheap / self.cheap_steps as f64);
+        add("first steps", steps, vec![sum(full_batch::CHEAP, each)]);
+        let (steps, each) = (self.final_steps, shares.last / self.final_steps as f64);
+        add("last steps", steps, vec![sum(full_batch::LAST, each)]);
+        stages
     }
 }
 

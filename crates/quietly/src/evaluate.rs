@@ -96,7 +96,7 @@ pub fn evaluate_privately(
     )?;
     let mechanism = Mechanism::Gaussian { noise: found.noise_multiplier };
     let charges = vec![Charge { purpose: "squared errors".into(), mechanism, times: 1 }];
-    let stages = vec![Stage { name: "evaluation".into(), steps: 1, charges }];
+    let stages = vec![Stage::new("evaluation", 1, charges)];
     let sums = fold(model, source, threads, watch, [0_i128; 4], |sums, bounded, y, _| {
         let error = (bounded - y).clamp(-2.0, 2.0);
         // Each entry is cut towards zero, so that none exceeds its bound.

@@ -27,8 +27,10 @@ use crate::{
     metric::{Metric, Whitening},
     model::Link,
     pass::{Affine, Cached, Grid, Query, Rows, second_moment},
-    plan::{Plan, Unit, Watch, tell},
+    plan::Plan,
+    progress::{Watch, tell},
     release::{Door, LatticeSum},
+    unit::Unit,
 };
 
 pub(crate) const SCALE: &str = "scale of the target";
@@ -56,7 +58,7 @@ pub(crate) fn fit(
     threads: usize,
     watch: &mut Watch<'_>,
 ) -> Result<(f64, Vec<f64>), Error> {
-    let (width, design) = (plan.width, &plan.design);
+    let (width, design) = (plan.width, plan.design());
     let steps = u64::from(design.whitenings)
         + design.robust_steps
         + design.cheap_steps

@@ -51,8 +51,11 @@ pub use crate::{
     design::{Design, Reach, Shares},
     error::Error,
     evaluate::{Scores, evaluate, evaluate_privately, predict},
+    method::{About, Method},
     model::{Link, Model},
-    plan::{Method, Plan, Progress, Regression, Watch},
+    plan::{Plan, Regression},
+    progress::{Progress, Watch},
+    recipes::Recipe,
 };
 
 mod bounds;
@@ -68,10 +71,14 @@ mod exact;
 mod full_batch;
 mod lattice;
 mod linalg;
+mod method;
 mod metric;
 mod model;
 mod one_pass;
 mod pass;
 mod plan;
+mod progress;
+mod recipes;
 mod release;
 mod spill;
+mod unit;

@@ -7,11 +7,12 @@
 //!
 //! Gradients are taken in the table's own columns, centred and scaled, so that a row costs O(d); whitening is applied
 //! to their noisy sum, which is post-processing.
+use quietly_accounting::Neighbours;
 use quietly_data::{Private, Table};
 use quietly_noise::Stream;
 
 use crate::{
-    charge::{self, Charge, Mechanism, Stage},
+    charge::{Charge, Stage},
     counts::tally,
     descent::{Average, LEVEL, Residual, StepSize, TO_MEDIAN, unclipped},
     error::Error,
@@ -20,9 +21,11 @@ use crate::{
     linalg::{Square, dot, eigen},
     model::Link,
     pass::{Affine, Bucket, Grid, Query, Rows, Tally, allocate, second_moment},
-    plan::{Plan, Unit, Watch, tell},
+    plan::Plan,
+    progress::{Watch, tell},
     release::{Door, LatticeSum},
     spill::Spill,
+    unit::Unit,
 };
 
 const SCALE: &str = "scale of the target";
@@ -63,19 +66,13 @@ impl OnePass {
 
     /// The questions of each step, where a step as a whole is 1/noise-GDP for a row that is there or not.
     pub(crate) fn stages(&self, noise: f64) -> Vec<Stage> {
-        let one =
-            |purpose: &str, mechanism| Charge { purpose: purpose.into(), mechanism, times: 1 };
-        let sum = |purpose: &str, share: f64| {
-            one(purpose, Mechanism::Gaussian { noise: noise / share.sqrt() })
-        };
+        let sum = |purpose: &str, share: f64| Charge::sum(purpose, noise / share.sqrt());
         // The theorem wants the price of a row that is there or not, under either relation.
-        let there = quietly_accounting::Neighbours::AddRemove;
         let choice = |purpose: &str, level: f64, share: f64| {
-            one(purpose, charge::quantile(level, share.sqrt() / noise, there))
+            Charge::quantile(purpose, level, share.sqrt() / noise, Neighbours::AddRemove)
         };
-        let stage = |name: &str, steps, charges| Stage { name: String::from(name), steps, charges };
         vec![
-            stage(
+            Stage::new(
                 "scales",
                 1,
                 vec![
@@ -84,14 +81,14 @@ impl OnePass {
                     choice(NORM, 0.5, SCALES[2]),
                 ],
             ),
-            stage("whitening", 1, vec![sum(MOMENT, 1.0)]),
-            stage("scale", 1, vec![choice(FIRST, LEVEL, 1.0)]),
-            stage(
+            Stage::new("whitening", 1, vec![sum(MOMENT, 1.0)]),
+            Stage::new("scale", 1, vec![choice(FIRST, LEVEL, 1.0)]),
+            Stage::new(
                 "robust steps",
                 self.robust,
                 vec![sum(ROBUST, 1.0 - THRESHOLDS), choice(THRESHOLD, LEVEL, THRESHOLDS)],
             ),
-            stage("last steps", self.last, vec![sum(LAST, 1.0)]),
+            Stage::new("last steps", self.last, vec![sum(LAST, 1.0)]),
         ]
     }
 }

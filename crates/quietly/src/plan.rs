@@ -1,6 +1,4 @@
 //! What a fit will do and cost, before any row is read.
-use std::{fmt, ops::ControlFlow};
-
 use quietly_accounting::{Event, Neighbours, calibrate};
 use quietly_data::{Encoding, Private, Source, Table};
 use quietly_noise::Key;
@@ -9,31 +7,21 @@ use serde::{Deserialize, Serialize};
 use crate::{
     budget::Budget,
     certificate::Certificate,
-    charge::{self, Charge, Mechanism, Sampler, Stage},
-    descent::LEVEL,
-    design::{Design, Reach, Shares, WIDEST},
+    charge::{self, Sampler, Stage},
+    design::{Design, Reach, WIDEST},
     error::Error,
     exact, full_batch,
+    method::Method,
     model::{Link, Model},
     one_pass::{self, OnePass},
+    progress::{Progress, Watch, tell},
+    recipes::{self, Recipe},
     release::Door,
     spill::Spill,
+    unit::Unit,
 };
 
-/// How often the table is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Method {
-    /// Full batch where the table fits into memory, otherwise one pass.
-    Auto,
-    /// Every row in every step, from memory.
-    FullBatch,
-    /// Each row in one step drawn at random, streamed.
-    OnePass,
-    /// Least squares without noise: what ε = ∞ asks for.
-    Exact,
-}
+mod display;
 
 /// Tables that would take more than this are streamed, unless one asks otherwise.
 const IN_MEMORY: f64 = 8e9;
@@ -55,6 +43,16 @@ const LEAST: f64 = 0.1 * (1.0 + 1e-9);
 pub struct Regression {
     link: Link,
     method: Method,
+    wishes: Wishes,
+}
+
+/// What a user may ask of a recipe beyond its defaults.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wishes {
+    pub(crate) steps: Option<u64>,
+    pub(crate) step_size: Option<f64>,
+    pub(crate) radius: Option<f64>,
+    pub(crate) public: bool,
 }
 
 /// A planned fit: printable, comparable, and complete.
@@ -79,8 +77,12 @@ pub struct Plan {
     /// What they cost: a certified upper bound on ε at the budget's δ.
     #[serde(with = "crate::budget::endless")]
     pub epsilon: f64,
-    /// How the budget is divided.
-    pub design: Design,
+    /// How the budget is divided, for full batch and one pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub design: Option<Design>,
+    /// The parts of the descent, for the methods of the papers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recipe: Option<Recipe>,
     /// What noise is expected to add to the mean squared error, as a share of what least squares leaves.
     #[serde(with = "crate::budget::endless")]
     pub expected_loss: f64,
@@ -88,60 +90,40 @@ pub struct Plan {
     pub warnings: Vec<String>,
 }
 
-/// How far a fit has come.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Progress {
-    /// What is being done.
-    pub doing: &'static str,
-    /// How much of it is done.
-    pub done: u64,
-    /// Out of how much.
-    pub of: u64,
-}
-
-impl fmt::Display for Progress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.doing {
-            "reading" => {
-                write!(
-                    f,
-                    "reading: {} of {} MB",
-                    self.done / 1_000_000,
-                    self.of.div_ceil(1_000_000)
-                )
-            }
-            doing => write!(f, "{doing}: {} of {}", self.done, self.of),
-        }
-    }
-}
-
-/// Is told of progress, and may end the run.
-pub type Watch<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
-
-/// Tells of progress.
-pub(crate) fn tell(
-    watch: &mut Watch<'_>,
-    doing: &'static str,
-    done: u64,
-    of: u64,
-) -> Result<(), Error> {
-    match watch(Progress { doing, done, of }) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(Error::Stopped),
-    }
-}
-
 impl Regression {
     /// A regression with this link.
     pub fn new(link: Link) -> Self {
-        Regression { link, method: Method::Auto }
+        Regression { link, method: Method::Auto, wishes: Wishes::default() }
     }
 
-    /// The same, read in another way.
+    /// The same, fitted in another way.
     #[must_use]
     pub fn method(self, method: Method) -> Self {
         Regression { method, ..self }
+    }
+
+    /// The same in so many steps, where the method lets one choose.
+    #[must_use]
+    pub fn steps(self, steps: u64) -> Self {
+        Regression { wishes: Wishes { steps: Some(steps), ..self.wishes }, ..self }
+    }
+
+    /// The same with this step size, in units where features have mean square one.
+    #[must_use]
+    pub fn step_size(self, step_size: f64) -> Self {
+        Regression { wishes: Wishes { step_size: Some(step_size), ..self.wishes }, ..self }
+    }
+
+    /// The same with weights held to this norm: of features within [-1, 1], for a target within [-1, 1].
+    #[must_use]
+    pub fn radius(self, radius: f64) -> Self {
+        Regression { wishes: Wishes { radius: Some(radius), ..self.wishes }, ..self }
+    }
+
+    /// The same with thresholds from public rows, which [`Plan::run`] is then given.
+    #[must_use]
+    pub fn with_public_rows(self) -> Self {
+        Regression { wishes: Wishes { public: true, ..self.wishes }, ..self }
     }
 
     /// The plan for about `rows` rows of `width` features.
@@ -189,7 +171,8 @@ impl Regression {
             sampler: Sampler::Full,
             stages: Vec::new(),
             epsilon: f64::INFINITY,
-            design: Design::new(self.link, rows, width, f64::INFINITY),
+            design: None,
+            recipe: None,
             expected_loss: 0.0,
             warnings: Vec::new(),
         };
@@ -199,12 +182,15 @@ impl Regression {
         // What a Gaussian release could have at most; the exact number follows from the stages.
         let mu = quietly_accounting::gaussian_mu(budget.epsilon(), budget.delta())?
             / if budget.neighbours() == Neighbours::ReplaceOne { 2.0 } else { 1.0 };
-        plan.design = Design::new(self.link, rows, width, mu);
+        if recipes::plan(&mut plan, &self.wishes, mu)? {
+            return Ok(plan);
+        }
+        plan.design = Some(Design::new(self.link, rows, width, mu));
         // A step of one pass sees its part of the rows only. Where that teaches nothing, there are few rows, and all of them
         // can be asked at once.
         let part = Design::new(self.link, rows, width, one_pass::EFFICIENCY * mu);
         if method == Method::OnePass && part.reach == Reach::Weights {
-            plan.design = part;
+            plan.design = Some(part);
             plan.allocate(mu)?;
         } else {
             plan.method = Method::FullBatch;
@@ -218,32 +204,42 @@ impl Regression {
 impl Plan {
     /// Full batch: the least noise for which all questions together stay within the budget.
     fn divide(&mut self) -> Result<(), Error> {
-        if self.design.reach == Reach::Nothing {
+        if self.reach() == Reach::Nothing {
             self.epsilon = 0.0;
             return Ok(());
         }
-        let (design, neighbours) = (self.design.clone(), self.budget.neighbours());
-        let event = |noise: f64| -> Result<Event, quietly_accounting::Error> {
-            charge::event(Sampler::Full, &stages(&design, neighbours, noise)).map_err(accounting)
-        };
-        let found = calibrate(event, neighbours, self.budget.epsilon(), self.budget.delta())?;
-        self.stages = stages(&design, neighbours, found.noise_multiplier);
-        self.epsilon = found.epsilon.upper;
-        Ok(())
+        let (design, neighbours) = (self.design().clone(), self.budget.neighbours());
+        self.calibrate(|noise| design.stages(neighbours, noise))
     }
 
     /// One pass: the least noise for which a step stays within what random allocation allows it.
     fn allocate(&mut self, mu: f64) -> Result<(), Error> {
         let layout = OnePass::new(self.rows, self.width, mu);
         self.sampler = Sampler::Allocation { steps: layout.steps() };
-        let (sampler, neighbours) = (self.sampler, self.budget.neighbours());
+        self.calibrate(|noise| layout.stages(noise))
+    }
+
+    /// Finds the least noise for which all questions together stay within the budget.
+    pub(crate) fn calibrate(&mut self, stages: impl Fn(f64) -> Vec<Stage>) -> Result<(), Error> {
+        let least = if self.sampler == Sampler::Full { 0.0 } else { LEAST };
         let event = |noise: f64| -> Result<Event, quietly_accounting::Error> {
-            charge::event(sampler, &layout.stages(noise.max(LEAST))).map_err(accounting)
+            charge::event(self.sampler, &stages(noise.max(least))).map_err(accounting)
         };
-        let found = calibrate(event, neighbours, self.budget.epsilon(), self.budget.delta())?;
-        self.stages = layout.stages(found.noise_multiplier.max(LEAST));
+        let budget = &self.budget;
+        let found = calibrate(event, budget.neighbours(), budget.epsilon(), budget.delta())?;
+        self.stages = stages(found.noise_multiplier.max(least));
         self.epsilon = found.epsilon.upper;
         Ok(())
+    }
+
+    /// How much can be learnt at all.
+    pub fn reach(&self) -> Reach {
+        self.design.as_ref().map_or(Reach::Weights, |design| design.reach)
+    }
+
+    /// The design of the default regressions.
+    pub(crate) fn design(&self) -> &Design {
+        self.design.as_ref().expect("full batch and one pass have a design")
     }
 
     fn warn(&mut self, mu: f64) {
@@ -255,7 +251,7 @@ impl Plan {
         if self.method == Method::OnePass {
             self.expected_loss *= 2.0;
         }
-        match self.design.reach {
+        match self.reach() {
             Reach::Nothing => self.warnings.push(format!(
                 "epsilon {} is too small for about {} rows: nothing can be learnt, and the model will predict the middle \
                  of the target's range. It takes about {:.0} rows to learn anything.",
@@ -303,10 +299,31 @@ impl Plan {
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<(f64, Vec<f64>), Error> {
+        self.run_beside(table, None, range, key, threads, watch)
+    }
+
+    /// The same, beside a public table of the same columns.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run), and [`Error::Parameter`] if the plan takes thresholds from public rows and there are none.
+    ///
+    /// # Panics
+    ///
+    /// As [`run`](Self::run).
+    pub fn run_beside(
+        &self,
+        table: &Private<Table>,
+        public: Option<&Table>,
+        range: (f64, f64),
+        key: Key,
+        threads: usize,
+        watch: &mut Watch<'_>,
+    ) -> Result<(f64, Vec<f64>), Error> {
         self.check()?;
         let mut door = Door::new(key, &self.stages, threads);
         let unit = Unit::new(self.link, range);
-        if self.design.reach == Reach::Nothing && self.budget.is_private() {
+        if self.reach() == Reach::Nothing && self.budget.is_private() {
             return Ok((0.5 * range.0 + 0.5 * range.1, vec![0.0; self.width]));
         }
         match self.method {
@@ -320,9 +337,21 @@ impl Plan {
                     one_pass::fit(self, rows, &unit, &mut door, threads, watch)?;
                 Ok(unit.back(intercept, weights))
             }
-            _ => {
+            Method::Auto | Method::FullBatch => {
                 let (intercept, weights) =
                     full_batch::fit(self, table, &unit, &mut door, threads, watch)?;
+                Ok(unit.back(intercept, weights))
+            }
+            _ => {
+                let mut run = recipes::Run {
+                    plan: self,
+                    table,
+                    public,
+                    unit: &unit,
+                    door: &mut door,
+                    threads,
+                };
+                let (intercept, weights) = run.fit(watch)?;
                 Ok(unit.back(intercept, weights))
             }
         }
@@ -335,7 +364,8 @@ impl Plan {
             (Method::Exact, _) => !self.budget.is_private(),
             (Method::FullBatch, Sampler::Full) => self.budget.is_private(),
             (Method::OnePass, Sampler::Allocation { .. }) => self.budget.is_private(),
-            _ => false,
+            (Method::Auto | Method::FullBatch | Method::OnePass, _) => false,
+            _ => recipes::sound(self),
         };
         let want = "as Regression::plan made it";
         Error::unless(sound, "plan", want, "read in another way than it is accounted for")
@@ -344,7 +374,7 @@ impl Plan {
     fn steps(&self) -> usize {
         match self.sampler {
             Sampler::Allocation { steps } => steps as usize,
-            Sampler::Full => 1,
+            _ => 1,
         }
     }
 
@@ -405,138 +435,10 @@ impl Plan {
     }
 }
 
-/// The target in units of its public range: moved to its middle for linear models, about [-1, 1].
-pub(crate) struct Unit {
-    middle: f64,
-    scale: f64,
-}
-
-impl Unit {
-    fn new(link: Link, (lo, hi): (f64, f64)) -> Self {
-        match link {
-            Link::Linear => Unit { middle: 0.5 * (lo + hi), scale: 0.5 * (hi - lo) },
-            // max(u, 0) cannot be moved.
-            Link::Relu => Unit { middle: 0.0, scale: lo.abs().max(hi.abs()) },
-        }
-    }
-
-    /// A target in these units.
-    #[inline]
-    pub(crate) fn of(&self, y: f64) -> f64 {
-        (y - self.middle) / self.scale
-    }
-
-    fn back(&self, intercept: f64, weights: Vec<f64>) -> (f64, Vec<f64>) {
-        let weights = weights.into_iter().map(|w| w * self.scale).collect();
-        (self.middle + intercept * self.scale, weights)
-    }
-}
-
 /// A plan's stages ask for valid events only, so that nothing but the accountant refuses.
 fn accounting(error: Error) -> quietly_accounting::Error {
     match error {
         Error::Accounting(error) => error,
         other => panic!("planning cannot fail otherwise: {other}"),
-    }
-}
-
-/// The questions of a full-batch fit whose noise is `noise` for a share of one.
-fn stages(design: &Design, neighbours: Neighbours, noise: f64) -> Vec<Stage> {
-    let Shares {
-        target_scale,
-        target_centre,
-        row_norm,
-        second_moment,
-        first_threshold,
-        thresholds,
-        high_clip,
-        robust,
-        cheap,
-        last,
-    } = design.shares;
-    let one = |purpose: &str, mechanism| Charge { purpose: purpose.into(), mechanism, times: 1 };
-    let sum = |purpose: &str, share: f64| {
-        one(purpose, Mechanism::Gaussian { noise: noise / share.sqrt() })
-    };
-    // A replaced row moves a Gaussian sum twice as far: the same share is worth twice the μ.
-    let factor = if neighbours == Neighbours::ReplaceOne { 2.0 } else { 1.0 };
-    let choice = |purpose: &str, level: f64, share: f64| {
-        one(purpose, charge::quantile(level, factor * share.sqrt() / noise, neighbours))
-    };
-    let stage =
-        |name: &str, steps: u64, charges: Vec<Charge>| Stage { name: name.into(), steps, charges };
-    let mut stages = vec![stage(
-        "target",
-        1,
-        vec![
-            choice(full_batch::SCALE, LEVEL, target_scale),
-            choice(full_batch::CENTRE, 0.5, target_centre),
-        ],
-    )];
-    if design.reach != Reach::Weights {
-        return stages;
-    }
-    stages.push(stage("rows", 1, vec![choice(full_batch::NORM, 0.5, row_norm)]));
-    if design.whitenings > 0 {
-        let rounds = u64::from(design.whitenings);
-        let each = second_moment / rounds as f64;
-        stages.push(stage("whitening", rounds, vec![sum(full_batch::MOMENT, each)]));
-    }
-    stages.push(stage("scale", 1, vec![choice(full_batch::FIRST, LEVEL, first_threshold)]));
-    let steps = design.robust_steps;
-    stages.push(stage(
-        "robust steps",
-        steps,
-        vec![
-            sum(full_batch::ROBUST, robust / steps as f64),
-            choice(full_batch::THRESHOLD, LEVEL, thresholds / steps as f64),
-        ],
-    ));
-    stages.push(stage("tail", 1, vec![choice(full_batch::TAIL, design.tail_level, high_clip)]));
-    let (steps, each) = (design.cheap_steps, cheap / design.cheap_steps as f64);
-    stages.push(stage("first steps", steps, vec![sum(full_batch::CHEAP, each)]));
-    let (steps, each) = (design.final_steps, last / design.final_steps as f64);
-    stages.push(stage("last steps", steps, vec![sum(full_batch::LAST, each)]));
-    stages
-}
-
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.budget.is_private() {
-            return write!(f, "least squares without noise: NO PRIVACY");
-        }
-        match self.sampler {
-            Sampler::Full => writeln!(f, "full batch: every row in every step")?,
-            Sampler::Allocation { steps } => {
-                writeln!(f, "one pass: each row in one of {steps} steps, drawn in secret")?;
-            }
-        }
-        for stage in &self.stages {
-            for charge in &stage.charges {
-                let times = stage.steps * charge.times;
-                let how = match charge.mechanism {
-                    Mechanism::Gaussian { noise } => format!("noise {noise:.2} times one row"),
-                    Mechanism::Selection { add_remove, .. } => {
-                        format!("a choice at epsilon {add_remove:.4}")
-                    }
-                };
-                writeln!(f, "  {times:>3} x {:<28} {how}", charge.purpose)?;
-            }
-        }
-        if self.design.reach == Reach::Weights {
-            writeln!(
-                f,
-                "expected: noise adds up to about {:.2} % to the squared error of least squares",
-                100.0 * self.expected_loss
-            )?;
-        }
-        write!(
-            f,
-            "epsilon {:.4} of {} at delta {:e} ({})",
-            (self.epsilon * 1e4).ceil() / 1e4,
-            self.budget.epsilon(),
-            self.budget.delta(),
-            self.budget.neighbours().name()
-        )
     }
 }

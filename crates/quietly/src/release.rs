@@ -238,7 +238,7 @@ mod tests {
 
     fn door(mechanism: Mechanism, times: u64, seed: u64) -> Door {
         let charges = vec![Charge { purpose: "test".into(), mechanism, times }];
-        let stage = Stage { name: "test".into(), steps: 1, charges };
+        let stage = Stage::new("test", 1, charges);
         Door::new(Key::from_seed(seed), &[stage], 1)
     }
 
@@ -370,7 +370,7 @@ mod tests {
         let Mechanism::Gaussian { noise } = charge.unwrap().mechanism else { panic!("a sum") };
         let mechanism = Mechanism::Gaussian { noise: factor * noise };
         let charges = vec![Charge { purpose: purpose.into(), mechanism, times: releases }];
-        let stage = Stage { name: "audit".into(), steps: 1, charges };
+        let stage = Stage::new("audit", 1, charges);
         (Door::new(Key::from_seed(77), &[stage], 1), 1.0 / noise)
     }
 

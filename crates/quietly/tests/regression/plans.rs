@@ -81,11 +81,11 @@ fn plans_stay_within_their_budget_and_certificates_agree() {
                     let plan = plan(Link::Linear, method, rows, width, budget);
                     let what = format!("{method:?} {neighbours:?} {asked} {rows} {width}");
                     assert!(plan.epsilon <= asked, "{what}: {}", plan.epsilon);
-                    *reached.entry(format!("{:?}", plan.design.reach)).or_insert(0) += 1;
+                    *reached.entry(format!("{:?}", plan.reach())).or_insert(0) += 1;
                     let text = serde_json::to_string(&plan).unwrap();
                     let back = serde_json::from_str::<Plan>(&text).unwrap();
                     assert!(alike(&json(&back), &json(&plan)), "{what}");
-                    if plan.design.reach == Reach::Nothing {
+                    if plan.reach() == Reach::Nothing {
                         assert!(plan.epsilon == 0.0 && plan.stages.is_empty(), "{what}");
                         continue;
                     }

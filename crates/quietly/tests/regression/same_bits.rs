@@ -8,7 +8,7 @@ use crate::common::{LINKS, METHODS, Plain, bits, budget, gaussian, run};
 /// A plan of that method and no other: a planner that falls back to another would make these tests empty.
 fn plan(link: Link, method: Method, rows: u64, width: usize) -> Plan {
     let plan = crate::common::plan(link, method, rows, width, budget(1.0));
-    assert_eq!((plan.method, plan.design.reach), (method, Reach::Weights));
+    assert_eq!((plan.method, plan.reach()), (method, Reach::Weights));
     plan
 }
 

@@ -1,0 +1,292 @@
+//! The ways to fit a regression, by name.
+use serde::{Deserialize, Serialize};
+
+use crate::model::Link;
+
+/// How a regression is fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Method {
+    /// Full batch where the table fits into memory, otherwise one pass.
+    Auto,
+    /// Every row in every step, from memory.
+    FullBatch,
+    /// Each row in one step drawn at random, streamed.
+    OnePass,
+    /// Least squares without noise: what ε = ∞ asks for.
+    Exact,
+    /// One row a step, one clip.
+    DpSsgd,
+    /// Minibatches with adaptive clipping.
+    DpAmbssgd,
+    /// The same as published: parts without amplification, thresholds by noisy counts.
+    DpAmbssgdPublished,
+    /// One row a step, thresholds from public rows.
+    DpGlmtron,
+    /// Minibatches with private or public thresholds.
+    DpMbglmtron,
+    /// The same as published: parts without amplification, thresholds by noisy counts.
+    DpMbglmtronPublished,
+    /// Prefix sums released by a tree.
+    DpTaglmtron,
+    /// Full batch with bounds known beforehand, projected.
+    DpPgd,
+    /// Poisson samples with one clip.
+    DpSgd,
+    /// Full batch, whitened, clipped at a private median.
+    AdaptiveGd,
+    /// Noisy sufficient statistics, regularised.
+    #[serde(rename = "adassp")]
+    AdaSsp,
+    /// The same, boosted by clipped residuals.
+    #[serde(rename = "boosted-adassp")]
+    BoostedAdaSsp,
+    /// A deep point among many least-squares fits.
+    TukeyEm,
+}
+
+/// A method as `quietly methods` shows it.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[non_exhaustive]
+pub struct About {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub what: &'static str,
+    /// Which models it fits.
+    pub links: &'static [Link],
+    /// What it assumes, for its accuracy; privacy assumes nothing.
+    pub assumes: &'static str,
+    /// Why it is private.
+    pub guarantee: &'static str,
+    /// When to take it.
+    pub when: &'static str,
+    /// Where it is from.
+    pub from: &'static str,
+}
+
+const BOTH: &[Link] = &[Link::Linear, Link::Relu];
+const LINEAR: &[Link] = &[Link::Linear];
+const RELU: &[Link] = &[Link::Relu];
+const VTJ: &str =
+    "Varshney, Thakurta, Jain: (Nearly) Optimal Private Linear Regression via Adaptive Clipping";
+const DLW: &str =
+    "Ding, Lei, Wang, Zheng, Wang, Xu: Nearly Optimal Differentially Private ReLU Regression";
+
+impl Method {
+    /// Every method that can be asked for.
+    pub const ALL: [Method; 16] = [
+        Method::Auto,
+        Method::FullBatch,
+        Method::OnePass,
+        Method::AdaptiveGd,
+        Method::DpSsgd,
+        Method::DpAmbssgd,
+        Method::DpAmbssgdPublished,
+        Method::DpGlmtron,
+        Method::DpMbglmtron,
+        Method::DpMbglmtronPublished,
+        Method::DpTaglmtron,
+        Method::DpPgd,
+        Method::DpSgd,
+        Method::AdaSsp,
+        Method::BoostedAdaSsp,
+        Method::TukeyEm,
+    ];
+
+    /// The method of this name.
+    pub fn named(name: &str) -> Option<Method> {
+        Method::ALL.into_iter().find(|m| m.name() == name)
+    }
+
+    /// The word used on the command line and in files.
+    pub fn name(self) -> &'static str {
+        self.about().name
+    }
+
+    /// What there is to know about it.
+    pub fn about(self) -> About {
+        let about = |name, what, links, assumes, guarantee, when, from| About {
+            name,
+            what,
+            links,
+            assumes,
+            guarantee,
+            when,
+            from,
+        };
+        let even = "features of like size and little correlation";
+        let allocation = "each row in one random step: random allocation, exact";
+        let parts = "each row in one part, no amplification: Gaussian, exact";
+        let composed = "Gaussian composition, exact";
+        match self {
+            Method::Auto => about(
+                "auto",
+                "full batch if the table fits into memory, otherwise one pass",
+                BOTH,
+                "nothing",
+                "as the one it takes",
+                "unless you know better",
+                "quietly",
+            ),
+            Method::FullBatch => about(
+                "full-batch",
+                "whitened full-batch descent, robust first, high clip last",
+                BOTH,
+                "nothing",
+                composed,
+                "the most accurate; table in memory",
+                "quietly",
+            ),
+            Method::OnePass => about(
+                "one-pass",
+                "the same idea, each row read once",
+                BOTH,
+                "nothing",
+                allocation,
+                "tables of any size, or in a hurry",
+                "quietly",
+            ),
+            Method::Exact => about(
+                "exact",
+                "least squares without noise",
+                BOTH,
+                "nothing",
+                "none",
+                "epsilon is infinite",
+                "quietly",
+            ),
+            Method::DpSsgd => about(
+                "dp-ssgd",
+                "one row a step, one private clip for all",
+                LINEAR,
+                even,
+                allocation,
+                "for research: minibatches are far better",
+                VTJ,
+            ),
+            Method::DpAmbssgd => about(
+                "dp-ambssgd",
+                "one pass of minibatches, clipped at a private quantile that falls",
+                LINEAR,
+                even,
+                allocation,
+                "one pass over well-scaled features",
+                VTJ,
+            ),
+            Method::DpAmbssgdPublished => about(
+                "dp-ambssgd-published",
+                "the same with DP-STAT on rows of its own, as published and corrected",
+                LINEAR,
+                even,
+                parts,
+                "for research: to compare with the paper",
+                VTJ,
+            ),
+            Method::DpGlmtron => about(
+                "dp-glmtron",
+                "one row a step, clipped at a quantile of public rows (--public)",
+                RELU,
+                "public rows like the private ones; features of like size",
+                allocation,
+                "for research",
+                DLW,
+            ),
+            Method::DpMbglmtron => about(
+                "dp-mbglmtron",
+                "one pass of minibatches by GLMtron; thresholds private, or public with --public",
+                RELU,
+                even,
+                allocation,
+                "one pass over well-scaled features",
+                DLW,
+            ),
+            Method::DpMbglmtronPublished => about(
+                "dp-mbglmtron-published",
+                "the same with DP-Threshold on rows of its own, as published and corrected",
+                RELU,
+                even,
+                parts,
+                "for research: to compare with the paper",
+                DLW,
+            ),
+            Method::DpTaglmtron => about(
+                "dp-taglmtron",
+                "one pass by GLMtron, prefix sums released by a tree",
+                RELU,
+                even,
+                "each row in one leaf of the tree: Gaussian composition, exact",
+                "for research; large epsilon",
+                "Ding et al.: Revisiting Differentially Private ReLU Regression (our definition)",
+            ),
+            Method::DpPgd => about(
+                "dp-pgd",
+                "projected full-batch descent with bounds known beforehand (--radius)",
+                BOTH,
+                "the norm of the weights is known",
+                composed,
+                "for research",
+                "Shen et al.: Differentially Private Non-convex Learning for Multi-layer Neural Networks",
+            ),
+            Method::DpSgd => about(
+                "dp-sgd",
+                "Poisson samples, one private clip for all",
+                BOTH,
+                even,
+                "Poisson sampling, exact",
+                "to compare with what most people use",
+                "Abadi et al.: Deep Learning with Differential Privacy",
+            ),
+            Method::AdaptiveGd => about(
+                "adaptive-gd",
+                "whitened full-batch descent, clipped at a private median",
+                BOTH,
+                "residuals without heavy tails or skew",
+                composed,
+                "well-specified models: then a little better than full-batch",
+                "Liu, Jain, Kong, Oh, Suggala: Near Optimal Private and Robust Linear Regression",
+            ),
+            Method::AdaSsp => about(
+                "adassp",
+                "noisy second moments, regularised by a private eigenvalue",
+                LINEAR,
+                "a bounded target",
+                composed,
+                "one round over the data",
+                "Wang: Revisiting differentially private linear regression",
+            ),
+            Method::BoostedAdaSsp => about(
+                "boosted-adassp",
+                "AdaSSP, then rounds of clipped residuals",
+                LINEAR,
+                "a bounded target",
+                composed,
+                "to compare: a strong rival on real tables",
+                "Tang et al.: Improved Differentially Private Regression via Gradient Boosting",
+            ),
+            Method::TukeyEm => about(
+                "tukey-em",
+                "many least-squares fits on parts; a deep point among them is drawn",
+                LINEAR,
+                "hundreds of rows per feature",
+                "propose-test-release and the exponential mechanism",
+                "to compare: no bounds on the data are needed",
+                "Amin, Joseph, Ribero, Vassilvitskii: Easy Differentially Private Linear Regression",
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_ones_in_files() {
+        for method in Method::ALL {
+            assert_eq!(serde_json::to_value(method).unwrap(), method.name());
+            assert_eq!(Method::named(method.name()), Some(method));
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! A plan in words.
+use std::fmt;
+
+use super::Plan;
+use crate::{
+    charge::{Mechanism, Sampler},
+    design::Reach,
+};
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.budget.is_private() {
+            return write!(f, "least squares without noise: NO PRIVACY");
+        }
+        match self.sampler {
+            Sampler::Full => writeln!(f, "full batch: every row in every step")?,
+            Sampler::Allocation { steps } => {
+                writeln!(f, "one pass: each row in one of {steps} steps, drawn in secret")?;
+            }
+            Sampler::Parts { steps } => writeln!(f, "one pass: each row in one of {steps} parts")?,
+            Sampler::Poisson { steps, rate } => {
+                writeln!(f, "samples: each row in each of {steps} steps with chance {rate:.4}")?;
+            }
+        }
+        for stage in &self.stages {
+            for charge in &stage.charges {
+                let times = stage.steps * charge.times;
+                let how = match charge.mechanism {
+                    Mechanism::Gaussian { noise } => format!("noise {noise:.2} times one row"),
+                    Mechanism::Selection { add_remove, .. } => {
+                        format!("a choice at epsilon {add_remove:.4}")
+                    }
+                };
+                writeln!(f, "  {times:>3} x {:<28} {how}", charge.purpose)?;
+            }
+        }
+        if self.design.is_some() && self.reach() == Reach::Weights {
+            writeln!(
+                f,
+                "expected: noise adds up to about {:.2} % to the squared error of least squares",
+                100.0 * self.expected_loss
+            )?;
+        }
+        write!(
+            f,
+            "epsilon {:.4} of {} at delta {:e} ({})",
+            (self.epsilon * 1e4).ceil() / 1e4,
+            self.budget.epsilon(),
+            self.budget.delta(),
+            self.budget.neighbours().name()
+        )
+    }
+}

@@ -1,0 +1,30 @@
+//! The units that targets are learnt in.
+use crate::model::Link;
+
+/// The target in units of its public range: moved to its middle for linear models, about [-1, 1].
+pub(crate) struct Unit {
+    middle: f64,
+    scale: f64,
+}
+
+impl Unit {
+    pub(crate) fn new(link: Link, (lo, hi): (f64, f64)) -> Self {
+        match link {
+            Link::Linear => Unit { middle: 0.5 * (lo + hi), scale: 0.5 * (hi - lo) },
+            // max(u, 0) cannot be moved.
+            Link::Relu => Unit { middle: 0.0, scale: lo.abs().max(hi.abs()) },
+        }
+    }
+
+    /// A target in these units.
+    #[inline]
+    pub(crate) fn of(&self, y: f64) -> f64 {
+        (y - self.middle) / self.scale
+    }
+
+    /// Weights for the target itself, from those for its units.
+    pub(crate) fn back(&self, intercept: f64, weights: Vec<f64>) -> (f64, Vec<f64>) {
+        let weights = weights.into_iter().map(|w| w * self.scale).collect();
+        (self.middle + intercept * self.scale, weights)
+    }
+}
