@@ -1,9 +1,13 @@
 //! The parts that descents are made of, and nothing that touches data.
+use serde::{Deserialize, Serialize};
+
 use crate::model::Link;
 
 /// What a row's gradient is multiplied with: the model, as a descent sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Residual {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Residual {
     /// y - u: least squares.
     Squared,
     /// y - max(u, 0), also where u is negative: GLMtron, the gradient of the convex matching loss

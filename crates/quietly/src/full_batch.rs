@@ -253,7 +253,7 @@ pub(crate) fn centres(scale: f64) -> (Vec<f64>, impl Fn(f64) -> usize + Sync) {
 }
 
 /// The private median of the norms of rows, the constant among their features.
-fn row_norm(
+pub(crate) fn row_norm(
     width: usize,
     table: &Private<Table>,
     door: &mut Door,

@@ -70,11 +70,20 @@ impl Lattice {
         Self::new(clip, width, PRODUCT_BITS)
     }
 
+    /// The lattice of a lower clip with the same step, so that their sums can be added.
+    ///
+    /// The clip is not lowered beyond 2⁻¹², where the lattice would become coarse.
+    pub(crate) fn with_clip(&self, clip: f64, width: usize) -> Self {
+        let most = self.step * self.bound as f64;
+        let clip = clip.clamp(most / 4096.0, most);
+        let bits = exponent(clip) - exponent(self.step);
+        Self::new(clip, width, bits)
+    }
+
     fn new(clip: f64, width: usize, bits: i32) -> Self {
         assert!((1e-300..=1e300).contains(&clip), "a clip norm must be within 1e-300 to 1e300");
         assert!(width < 1 << 24, "a record must have fewer than 2^24 features");
-        // The clip is a normal number, so its exponent is stored plainly.
-        let exponent = (clip.to_bits() >> 52) as i32 - 1023 - bits;
+        let exponent = exponent(clip) - bits;
         let half = -exponent / 2;
         let per_step = [2f64.powi(half), 2f64.powi(-exponent - half)];
         let bound = (clip * per_step[0] * per_step[1]).floor();
@@ -104,6 +113,11 @@ impl Lattice {
         // Without the second half, a norm that is zero or not a number would lift the limit.
         if residual.is_finite() & (0.0..f64::INFINITY).contains(&most) { held } else { 0.0 }
     }
+}
+
+/// ⌊log2 x⌋ of a normal number: its exponent is stored plainly.
+fn exponent(x: f64) -> i32 {
+    (x.to_bits() >> 52) as i32 - 1023
 }
 
 /// An upper bound, up to the rounding counted above, on the norm of a row from the computed sum of

@@ -48,6 +48,7 @@ pub use crate::{
     budget::Budget,
     certificate::Certificate,
     charge::{Charge, Mechanism, Sampler, Stage},
+    descent::Residual,
     design::{Design, Reach, Shares},
     error::Error,
     evaluate::{Scores, evaluate, evaluate_privately, predict},
@@ -55,7 +56,7 @@ pub use crate::{
     model::{Link, Model},
     plan::{Plan, Regression},
     progress::{Progress, Watch},
-    recipes::Recipe,
+    recipes::{Averaging, Clip, Noise, Pace, Recipe},
 };
 
 mod bounds;

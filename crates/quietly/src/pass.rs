@@ -12,7 +12,7 @@
 use crate::lattice::Lattice;
 
 pub(crate) use self::{
-    allocate::{Bucket, Labels, allocate},
+    allocate::{Bucket, Labels, allocate, grouped},
     cached::Cached,
     grid::Grid,
     moment::second_moment,

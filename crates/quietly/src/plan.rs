@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     budget::Budget,
     certificate::Certificate,
-    charge::{self, Sampler, Stage},
+    charge::{self, Mechanism, Sampler, Stage},
     design::{Design, Reach, WIDEST},
     error::Error,
     exact, full_batch,
@@ -230,6 +230,15 @@ impl Plan {
         self.stages = stages(found.noise_multiplier.max(least));
         self.epsilon = found.epsilon.upper;
         Ok(())
+    }
+
+    /// The planned noise of a sum, over what one row can add.
+    pub(crate) fn noise(&self, purpose: &str) -> f64 {
+        let mut charges = self.stages.iter().flat_map(|stage| &stage.charges);
+        match charges.find(|charge| charge.purpose == purpose).map(|charge| charge.mechanism) {
+            Some(Mechanism::Gaussian { noise }) => noise,
+            _ => panic!("{purpose} is not planned as a sum"),
+        }
     }
 
     /// How much can be learnt at all.

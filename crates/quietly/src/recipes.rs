@@ -1,26 +1,133 @@
-//! The algorithms of the papers.
+//! The algorithms of the papers: each a short file beside its citation, made of the same few parts.
+//!
+//! A [`Recipe`] says what a descent is made of; `descent.rs` runs it. Which rows a step sees is the plan's
+//! [`Sampler`], so that what is charged is what runs.
+use quietly_accounting::Neighbours;
 use quietly_data::{Private, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    charge::{Charge, Sampler, Stage, normal_quantile},
+    descent::Residual,
     error::Error,
+    full_batch::{FIRST, MOMENT, NORM, SCALE, THRESHOLD},
+    method::Method,
+    model::Link,
     plan::{Plan, Wishes},
     progress::Watch,
     release::Door,
     unit::Unit,
 };
 
-/// A descent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Recipe {}
+mod adaptive_gd;
+mod descent;
+mod dp_ambssgd;
+mod dp_glmtron;
+mod dp_mbglmtron;
+mod dp_pgd;
+mod dp_sgd;
+mod dp_ssgd;
+mod dp_taglmtron;
+mod space;
+mod steps;
+mod threshold;
+mod tree;
 
-/// Plans a method of the papers; false if it is not one.
-pub(crate) fn plan(_plan: &mut Plan, _wishes: &Wishes, _mu: f64) -> Result<bool, Error> {
-    Ok(false)
+/// The question for a sum of clipped gradients.
+const GRADIENT: &str = "gradient";
+/// The question for how many norms lie above a threshold.
+const STAT: &str = "rows above a threshold";
+
+/// What a descent is made of, besides its sampler.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Recipe {
+    /// The model.
+    pub residual: Residual,
+    /// How many gradients are taken.
+    pub steps: u64,
+    /// Whether features are whitened first.
+    pub whiten: bool,
+    /// Where gradients are clipped.
+    pub clip: Clip,
+    /// How sums are released.
+    pub noise: Noise,
+    /// Which iterates are averaged.
+    pub average: Averaging,
+    /// How far a step goes.
+    pub pace: Pace,
+    /// The step for a mean gradient, in units where features have mean square one.
+    pub step_size: f64,
+    /// Weights are held to this norm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub radius: Option<f64>,
 }
 
-pub(crate) fn sound(_plan: &Plan) -> bool {
-    false
+/// Where gradients are clipped.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "clip", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Clip {
+    /// At a private quantile of all norms at the start, for the whole run.
+    Fixed {
+        /// The quantile's level.
+        level: f64,
+    },
+    /// At a private quantile of the last step's norms, never above the one before.
+    Falling {
+        /// The quantile's level.
+        level: f64,
+    },
+    /// Where noisy counts of rows set apart say that hardly any norm is above: DP-STAT.
+    Stat,
+    /// At a quantile of public rows.
+    Public {
+        /// The quantile's level.
+        level: f64,
+    },
+    /// At a bound that no gradient exceeds: rows of a known norm, weights of a known norm.
+    Bound,
+}
+
+/// How sums are released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Noise {
+    /// Each with noise of its own.
+    Independent,
+    /// As prefix sums, by the nodes of a binary tree.
+    Tree,
+}
+
+/// Which iterates are averaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Averaging {
+    /// Those after the first half: w_(h+1) to w_T, h = ⌊T/2⌋.
+    LastHalf,
+    /// All of w_1 to w_T.
+    All,
+}
+
+/// How far a step goes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "pace", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Pace {
+    /// β over the curvature that clipping leaves, with β as large as noise allows.
+    Curvature,
+    /// `most` over the squared norm of a row, or less where noise is large: for steps of one row.
+    PerRow {
+        /// The step in squared norms of a row.
+        most: f64,
+    },
+    /// This step.
+    Given {
+        /// The step for a mean gradient.
+        step: f64,
+    },
 }
 
 /// A run of a recipe.
@@ -34,7 +141,218 @@ pub(crate) struct Run<'a> {
 }
 
 impl Run<'_> {
-    pub(crate) fn fit(&mut self, _watch: &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error> {
-        Err(Error::Stopped)
+    /// The intercept and the weights, in units of the target's range.
+    pub(crate) fn fit(&mut self, watch: &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error> {
+        descent::fit(self, watch)
     }
+}
+
+/// Plans a method of the papers for a budget of `mu`; false if it is not one.
+pub(crate) fn plan(plan: &mut Plan, wishes: &Wishes, mu: f64) -> Result<bool, Error> {
+    let links = plan.method.about().links;
+    Error::unless(links.contains(&plan.link), "method", "one for this model", plan.method.name())?;
+    let Some((sampler, mut recipe)) = recipe(plan, wishes, mu)? else { return Ok(false) };
+    (plan.sampler, recipe.radius) = (sampler, wishes.radius);
+    // Whitening pays where the noise of the second moment is well below the moment itself.
+    let d = (plan.width + 1) as f64;
+    let blur = d.powf(1.5) / (MOMENT_SHARE.sqrt() * mu * plan.rows as f64);
+    recipe.whiten &= blur < 0.25 && plan.width <= crate::design::WIDEST;
+    let neighbours = plan.budget.neighbours();
+    plan.calibrate(|noise| recipe.stages(sampler, neighbours, mu, noise))?;
+    recipe.step_size = recipe.step(plan);
+    if let Some(step) = wishes.step_size {
+        Error::unless(step > 0.0 && step < 1e6, "step size", "above 0 and below 1e6", step)?;
+        recipe.step_size = step;
+    }
+    plan.expected_loss = recipe.noise_in_a_step(plan).powi(2) / recipe.steps as f64;
+    plan.recipe = Some(recipe);
+    Ok(true)
+}
+
+/// The sampler and the parts of a method.
+fn recipe(plan: &Plan, wishes: &Wishes, mu: f64) -> Result<Option<(Sampler, Recipe)>, Error> {
+    Ok(Some(match plan.method {
+        Method::DpSsgd => dp_ssgd::recipe(plan, wishes)?,
+        Method::DpAmbssgd => dp_ambssgd::recipe(wishes)?,
+        Method::DpAmbssgdPublished => dp_ambssgd::published(wishes)?,
+        Method::DpGlmtron => dp_glmtron::recipe(plan, wishes)?,
+        Method::DpMbglmtron => dp_mbglmtron::recipe(wishes)?,
+        Method::DpMbglmtronPublished => dp_mbglmtron::published(wishes)?,
+        Method::DpTaglmtron => dp_taglmtron::recipe(wishes)?,
+        Method::DpPgd => dp_pgd::recipe(plan.link, wishes)?,
+        Method::DpSgd => dp_sgd::recipe(plan.link, wishes)?,
+        Method::AdaptiveGd => adaptive_gd::recipe(plan, wishes, mu)?,
+        _ => return Ok(None),
+    }))
+}
+
+/// Whether a plan's questions are those of its recipe under its sampler, up to their noise: a plan can be written, read
+/// and changed, and one that runs otherwise than it is charged must not run.
+pub(crate) fn sound(plan: &Plan) -> bool {
+    let Some(recipe) = plan.recipe.as_ref().filter(|_| plan.budget.is_private()) else {
+        return false;
+    };
+    let (sampler, neighbours) = (plan.sampler, plan.budget.neighbours());
+    let shape = |stages: &[Stage]| -> Vec<(String, u64, u64, bool)> {
+        let charges = |stage: &Stage| {
+            let of = |c: &Charge| (c.purpose.clone(), stage.steps, c.times, stage.all_rows);
+            stage.charges.iter().map(of).collect::<Vec<_>>()
+        };
+        stages.iter().flat_map(charges).collect()
+    };
+    let steps: u64 = plan.stages.iter().filter(|s| !s.all_rows).map(|s| s.steps).sum();
+    let right = match sampler {
+        Sampler::Full => recipe.noise != Noise::Tree && recipe.clip != Clip::Stat,
+        Sampler::Allocation { steps: planned } => {
+            steps == planned && recipe.noise != Noise::Tree && recipe.clip != Clip::Stat
+        }
+        Sampler::Poisson { steps: planned, .. } => {
+            let sums = !matches!(recipe.clip, Clip::Falling { .. } | Clip::Stat);
+            steps == planned && recipe.noise != Noise::Tree && sums
+        }
+        Sampler::Parts { steps: planned } => steps == planned,
+    };
+    right && shape(&plan.stages) == shape(&recipe.stages(sampler, neighbours, 1.0, 1.0))
+}
+
+/// Shares of μ² for the norm of the rows, the second moment, and a threshold or bound found once.
+const NORM_SHARE: f64 = 0.03;
+const MOMENT_SHARE: f64 = 0.12;
+const ONCE_SHARE: f64 = 0.05;
+/// The share of a step that its threshold takes.
+const THRESHOLD_SHARE: f64 = 0.1;
+
+impl Recipe {
+    /// The questions, where a step is worth 1/noise for a row that is there or not, and the whole budget is worth `mu` under
+    /// the relation, for a row that is there or not.
+    fn stages(&self, sampler: Sampler, neighbours: Neighbours, mu: f64, noise: f64) -> Vec<Stage> {
+        // A replaced row moves a Gaussian sum twice as far: the same share is worth twice the μ. Random allocation asks
+        // for the price of a row that is there or not, under either relation.
+        let allocation = matches!(sampler, Sampler::Allocation { .. });
+        let price = |mu: f64, all_rows: bool, purpose: &str, level: f64| {
+            if neighbours == Neighbours::ReplaceOne && (all_rows || !allocation) {
+                Charge::quantile(purpose, level, 2.0 * mu, Neighbours::ReplaceOne)
+            } else {
+                Charge::quantile(purpose, level, mu, Neighbours::AddRemove)
+            }
+        };
+        let once = |name: &str, charge: Charge| Stage::new(name, 1, vec![charge]).of_all_rows();
+        let mut stages = Vec::new();
+        if !matches!(self.clip, Clip::Public { .. }) {
+            stages.push(once("rows", price(NORM_SHARE.sqrt() * mu, true, NORM, 0.5)));
+        }
+        if self.whiten {
+            let noise = 1.0 / (MOMENT_SHARE.sqrt() * mu);
+            stages.push(once("whitening", Charge::sum(MOMENT, noise)));
+        }
+        let mut gradient = Charge::sum(GRADIENT, noise);
+        if self.noise == Noise::Tree {
+            let depth = tree::depth(self.steps);
+            gradient = Charge::sum(GRADIENT, noise * (depth as f64).sqrt());
+            gradient.times = depth;
+        }
+        let steps = self.steps;
+        match self.clip {
+            Clip::Fixed { level } => {
+                let found = price(ONCE_SHARE.sqrt() * mu, true, FIRST, level);
+                stages.push(once("threshold", found));
+                stages.push(Stage::new("steps", steps, vec![gradient]));
+            }
+            Clip::Bound => {
+                let found = price(ONCE_SHARE.sqrt() * mu, true, SCALE, dp_pgd::TARGET_LEVEL);
+                stages.push(once("target", found));
+                stages.push(Stage::new("steps", steps, vec![gradient]));
+            }
+            Clip::Falling { level } => {
+                let full = sampler == Sampler::Full;
+                let first = if full { (0.04 * steps as f64).sqrt() } else { 1.0 };
+                let first = price(first / noise, full, FIRST, level);
+                stages.push(Stage::new("scale", 1, vec![first]));
+                let share = THRESHOLD_SHARE.sqrt() / noise;
+                gradient.mechanism =
+                    Charge::sum("", noise_of(&gradient) / (1.0 - THRESHOLD_SHARE).sqrt()).mechanism;
+                let threshold = price(share, full, THRESHOLD, level);
+                stages.push(Stage::new("steps", steps, vec![gradient, threshold]));
+            }
+            Clip::Stat => {
+                let counts = threshold::STAT_GRID as u64;
+                let mut stat = Charge::sum(STAT, noise * (counts as f64).sqrt());
+                stat.times = counts;
+                stages.push(Stage::new("thresholds", steps, vec![stat]));
+                stages.push(Stage::new("steps", steps, vec![gradient]));
+            }
+            Clip::Public { .. } => stages.push(Stage::new("steps", steps, vec![gradient])),
+        }
+        stages
+    }
+
+    /// The level of the clip, or how much of the curvature it leaves.
+    fn left(&self) -> f64 {
+        match self.clip {
+            Clip::Fixed { level } | Clip::Falling { level } | Clip::Public { level } => level,
+            Clip::Stat | Clip::Bound => 1.0,
+        }
+    }
+
+    /// The noise of a step's mean gradient over the size of the residuals, per unit of step: d·θ·m/(q·rows), twice that
+    /// through max(u, 0), where half of the curvature is.
+    fn noise_in_a_step(&self, plan: &Plan) -> f64 {
+        let level = self.left().min(0.98);
+        let noise = plan.noise(GRADIENT);
+        let d = (plan.width + 1) as f64;
+        let stretch = self.residual.stretch();
+        stretch * d * normal_quantile(0.5 * (1.0 + level)) * noise / (level * self.rows(plan))
+    }
+
+    /// How many rows a step sees, about.
+    fn rows(&self, plan: &Plan) -> f64 {
+        let rows = plan.rows as f64;
+        match plan.sampler {
+            Sampler::Full => rows,
+            Sampler::Allocation { steps } => rows / steps as f64,
+            Sampler::Parts { .. } if self.clip == Clip::Stat => {
+                rows / self.steps as f64 * (1.0 - 1.0 / threshold::STAT_PART as f64)
+            }
+            Sampler::Parts { steps } => rows / steps as f64,
+            Sampler::Poisson { rate, .. } => rows * rate,
+        }
+    }
+
+    /// The step for a mean gradient.
+    fn step(&self, plan: &Plan) -> f64 {
+        let d = (plan.width + 1) as f64;
+        match self.pace {
+            // Stationary noise stays below a quarter of the residuals, β·A/(2 - β) ≤ 1/4, as long as there are steps enough
+            // to arrive.
+            Pace::Curvature => {
+                let least = (10.0 / self.steps as f64).min(0.5);
+                let beta = (0.25 / self.noise_in_a_step(plan).powi(2)).clamp(least, 1.0);
+                self.residual.stretch() * beta / self.left()
+            }
+            Pace::PerRow { most } => {
+                let noise = plan.noise(GRADIENT);
+                (most / d).min(0.25 / (noise * noise * d))
+            }
+            Pace::Given { step } => step,
+        }
+    }
+}
+
+fn noise_of(charge: &Charge) -> f64 {
+    match charge.mechanism {
+        crate::charge::Mechanism::Gaussian { noise } => noise,
+        crate::charge::Mechanism::Selection { .. } => unreachable!("a sum"),
+    }
+}
+
+/// The steps that were wished for, or `usual`.
+fn steps(wishes: &Wishes, usual: u64) -> Result<u64, Error> {
+    let steps = wishes.steps.unwrap_or(usual);
+    Error::unless((1..=65_535).contains(&steps), "steps", "from 1 to 65535", steps)?;
+    Ok(steps)
+}
+
+/// GLMtron for ReLU models, least squares for linear ones.
+fn approaching(link: Link) -> Residual {
+    Residual::approaching(link)
 }

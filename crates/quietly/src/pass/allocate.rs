@@ -1,4 +1,6 @@
 //! Every row in one step, chosen uniformly and independently.
+use quietly_data::Table;
+
 /// Rows that share one run of random words. Part of the law of seeded results: do not change.
 const BLOCK: usize = 8192;
 
@@ -7,6 +9,21 @@ const BLOCK: usize = 8192;
 pub(crate) struct Bucket {
     pub(super) rows: Vec<u32>,
     pub(super) targets: Vec<f64>,
+}
+
+/// A copy of the table with the rows of one step after the other, and where each step ends.
+pub(crate) fn grouped(table: &Table, steps: &[Bucket]) -> (Table, Vec<usize>) {
+    let width = table.width();
+    let (mut features, mut targets) = (Vec::with_capacity(table.features().len()), Vec::new());
+    let end = |step: &Bucket| {
+        for &row in &step.rows {
+            features.extend_from_slice(&table.features()[row as usize * width..][..width]);
+        }
+        targets.extend_from_slice(&step.targets);
+        targets.len()
+    };
+    let ends = steps.iter().map(end).collect();
+    (Table::new(width, features, targets), ends)
 }
 
 /// The rows of every step: each row is in one of `steps` steps, with equal chances.

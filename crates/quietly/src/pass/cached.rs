@@ -171,16 +171,42 @@ impl Cached {
     where
         L: Fn(f64, f64) -> f64 + Sync,
     {
+        self.pass_over(0..self.rows(), query, threads)
+    }
+
+    /// One pass over some rows.
+    pub(crate) fn pass_over<L>(
+        &self,
+        range: Range<usize>,
+        query: &Query<'_, L>,
+        threads: usize,
+    ) -> Tally
+    where
+        L: Fn(f64, f64) -> f64 + Sync,
+    {
         assert_eq!(query.weights.len(), self.width, "a weight for every feature");
         let weights = in_lanes(query.weights);
         let work = |into: &mut Gathered, block: Range<usize>| {
             let rows = block.len();
+            let block = range.start + block.start..range.start + block.end;
             dispatch(CachedBlock { rows: self, weights: &weights, query, block, into });
             into.end_block(rows);
         };
         let start = || Gathered::new(query.sums(), query.bins());
-        let workers = in_blocks(self.rows(), BLOCK, threads, start, work);
+        let workers = in_blocks(range.len(), BLOCK, threads, start, work);
         Tally::of(workers, query.sums())
+    }
+
+    /// A copy of the rows for which `take` says so.
+    pub(crate) fn chosen(&self, mut take: impl FnMut() -> bool) -> Self {
+        let (width, stride) = (self.width, self.stride);
+        let mut some = Self { width, stride, chunks: vec![], norms: vec![], targets: vec![] };
+        for row in (0..self.rows()).filter(|_| take()) {
+            some.chunks.extend_from_slice(self.row(row));
+            some.norms.push(self.norms[row]);
+            some.targets.push(self.targets[row]);
+        }
+        some
     }
 }
 

@@ -1,0 +1,26 @@
+//! DP-SGD: Poisson samples, one clip, independent noise.
+//!
+//! Abadi et al., *Deep Learning with Differential Privacy*, CCS 2016, on least squares or on least squares through
+//! max(u, 0). The gradient of the latter is zero at the start, where all scores are zero; the first step takes max's
+//! other derivative there, which makes it GLMtron's.
+use super::{Averaging, Clip, Noise, Pace, Recipe, steps};
+use crate::{charge::Sampler, descent::Residual, error::Error, model::Link, plan::Wishes};
+
+/// The chance to join a step: 3277·2^-16, about a twentieth.
+const RATE: f64 = 3277.0 / 65_536.0;
+
+pub(super) fn recipe(link: Link, wishes: &Wishes) -> Result<(Sampler, Recipe), Error> {
+    let steps = steps(wishes, 100)?;
+    let recipe = Recipe {
+        residual: Residual::polishing(link),
+        steps,
+        whiten: false,
+        clip: Clip::Fixed { level: 0.5 },
+        noise: Noise::Independent,
+        average: Averaging::LastHalf,
+        pace: Pace::Curvature,
+        step_size: 0.0,
+        radius: None,
+    };
+    Ok((Sampler::Poisson { steps, rate: RATE }, recipe))
+}

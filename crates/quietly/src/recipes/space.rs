@@ -1,0 +1,100 @@
+//! The space that a recipe descends in: features scaled alike, or whitened.
+use quietly_data::{Private, Table};
+
+use super::{Clip, Recipe, Run};
+use crate::{
+    error::Error,
+    full_batch::{self, MOMENT, NORM, middle},
+    lattice::Lattice,
+    linalg::{Square, dot},
+    metric::Whitening,
+    pass::{Affine, Cached, Grid, Query, Rows, second_moment},
+    release::LatticeSum,
+};
+
+/// The constant among the features while they are whitened.
+const CONSTANT: f64 = 0.5;
+
+/// A public map of the rows, under which features have mean square one.
+pub(super) enum Space {
+    /// Each feature scaled alike, and a constant 1 after them.
+    Plain { scale: f64, width: usize },
+    /// Whitened, the constant among them.
+    Whitened(Whitening),
+}
+
+impl Space {
+    /// Asks for the norm of the rows, and for their second moment if they are to be whitened. Of public rows nothing need
+    /// be asked.
+    pub(super) fn new(run: &mut Run<'_>, recipe: &Recipe) -> Result<Self, Error> {
+        let width = run.plan.width;
+        if let (Clip::Public { .. }, Some(public)) = (recipe.clip, run.public) {
+            let squares = dot(public.features(), public.features()) / public.rows().max(1) as f64;
+            let scale = (width as f64 / squares.max(1e-12)).sqrt();
+            return Ok(Space::Plain { scale, width });
+        }
+        if !recipe.whiten {
+            let scale = (width as f64).sqrt() / feature_norm(run)?;
+            return Ok(Space::Plain { scale, width });
+        }
+        let norm = 1.1 * full_batch::row_norm(width, run.table, run.door, run.threads)?;
+        let mut whitening = Whitening::new(width, CONSTANT, norm, run.plan.rows);
+        let lattice = Lattice::for_products(norm, width + 1);
+        let map = Affine::identity(width, CONSTANT);
+        let moment = |t: &Table| second_moment(&Rows::all(t, &map), &lattice, run.threads);
+        let sum = run.table.as_ref().map(moment);
+        let bound = (lattice.bound() as f64).powi(2);
+        let what = LatticeSum { sum, bound, unit: lattice.step() * lattice.step() };
+        let (upper, std) = run.door.matrix(MOMENT, width + 1, what)?;
+        whitening.refine(&Square::symmetric(width + 1, &upper), std);
+        Ok(Space::Whitened(whitening))
+    }
+
+    /// What a feature is multiplied with, where all are alike.
+    pub(super) fn scale(&self) -> f64 {
+        match self {
+            Space::Plain { scale, .. } => *scale,
+            Space::Whitened(_) => 1.0,
+        }
+    }
+
+    /// The rows of a table in this space.
+    pub(super) fn cached(&self, table: &Table, threads: usize) -> Cached {
+        match self {
+            Space::Plain { scale, width } => {
+                let map = Affine::new(&vec![0.0; *width], &vec![*scale; *width], 1.0);
+                Cached::new(table, &map, threads)
+            }
+            Space::Whitened(whitening) => Cached::new(table, &whitening.map(), threads),
+        }
+    }
+
+    /// The intercept and the weights of the table's own columns.
+    pub(super) fn unmap(&self, mut w: Vec<f64>) -> (f64, Vec<f64>) {
+        match self {
+            Space::Plain { scale, .. } => {
+                let intercept = w.pop().expect("there is a constant");
+                (intercept, w.into_iter().map(|w| w * scale).collect())
+            }
+            Space::Whitened(whitening) => {
+                let (weights, intercept) = whitening.unmap(&w);
+                (intercept, weights)
+            }
+        }
+    }
+}
+
+/// The private median of the rows' norms, without a constant.
+fn feature_norm(run: &mut Run<'_>) -> Result<f64, Error> {
+    let (width, threads) = (run.plan.width, run.threads);
+    let most = (width as f64).sqrt();
+    // Norms crowd in many dimensions: eighth powers of two tell them apart.
+    let grid: Vec<f64> = (-96..=0).map(|k| most * 2.0_f64.powf(f64::from(k) / 8.0)).collect();
+    let bins = Grid::new(grid.clone());
+    let zero = vec![0.0; width + 1];
+    let query = Query { weights: &zero, residual: |_, _| 1.0, clip: None, grid: Some(&bins) };
+    let map = Affine::identity(width, 0.0);
+    let counts: Private<Vec<u64>> =
+        run.table.as_ref().map(|t| Rows::all(t, &map).pass(&query, threads).counts);
+    Ok(middle(&grid, run.door.quantile(NORM, 0.5, counts)?))
+}
