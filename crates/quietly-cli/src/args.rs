@@ -12,6 +12,7 @@ use crate::{
     failure::Failure,
     fit::{Fit, PlanOnly},
     init::Init,
+    methods::Methods,
     number::{Count, Number, Numbers},
     predict::Predict,
     scheme::{self, Plan, Scheme},
@@ -45,6 +46,8 @@ pub(crate) enum Verb {
     Plan(PlanOnly),
     /// Fit a private model and save it with its certificate
     Fit(Fit),
+    /// Every way to fit: what it assumes, why it is private, when to take it
+    Methods(Methods),
     /// A prediction for every row
     Predict(Predict),
     /// How good a model is on a table

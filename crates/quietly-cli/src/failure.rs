@@ -31,6 +31,8 @@ pub(crate) enum Failure {
     NoColumns { file: String },
     /// Which steps a record takes part in is not said, or said twice.
     Participation(String),
+    /// No method has this name.
+    NoSuchMethod(String),
     /// Not a number.
     Unreadable { flag: String, typed: String, wanted: String },
     /// Neither δ nor ε was given, or both.
@@ -88,7 +90,7 @@ impl Failure {
             Failure::Refused(error) => error.code(),
             Failure::Library(error) => error.code(),
             Failure::Participation(_) => "C01",
-            Failure::Unreadable { .. } => "C02",
+            Failure::Unreadable { .. } | Failure::NoSuchMethod(_) => "C02",
             Failure::Question(_) => "C03",
             Failure::Strategy(_) => "C04",
             Failure::Usage { .. } | Failure::Unfinished { .. } => "C05",
@@ -143,6 +145,7 @@ impl Failure {
                     "correlated noise needs one participation, in which steps a record takes part: {what}"
                 )
             }
+            Failure::NoSuchMethod(name) => format!("there is no method {name}"),
             Failure::Unreadable { flag, typed, wanted } => {
                 format!("{flag} must be {wanted}, but is '{typed}'")
             }

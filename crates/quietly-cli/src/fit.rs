@@ -6,12 +6,12 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use quietly::{Link, Method, Model, Plan, ReadOptions, Regression, Schema, Source};
+use quietly::{Link, Method, Model, Plan, ReadOptions, Reads, Regression, Schema, Source};
 use serde_json::{Value, json};
 
 use crate::{
     failure::Failure,
-    number::Count,
+    number::{Count, Number},
     output,
     screen::{Progress, Screen, WIDTH},
     tables::{Columns, Files, SchemaFile, Spending, key},
@@ -27,37 +27,49 @@ pub(crate) enum Kind {
     Relu,
 }
 
-/// How often the table is read.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum How {
-    /// Full batch if the table fits into memory, otherwise one pass
-    Auto,
-    /// Every row in every step, from memory: the most accurate
-    FullBatch,
-    /// Each row in one random step, streamed: for tables of any size
-    OnePass,
-}
-
 #[derive(Args, Debug)]
 pub(crate) struct Recipe {
     #[command(flatten)]
     columns: Columns,
     #[command(flatten)]
     spending: Spending,
-    /// auto, full-batch or one-pass
-    #[arg(long, value_name = "HOW", hide_possible_values = true, value_enum, default_value_t = How::Auto)]
-    method: How,
+    /// auto, full-batch, one-pass, or a name that `quietly methods` lists
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    method: String,
+    /// How many steps, for methods from papers
+    #[arg(long, value_name = "T", hide_short_help = true)]
+    steps: Option<Count>,
+    /// How far a step goes, for methods from papers: for a mean gradient, with features of mean square one
+    #[arg(long, value_name = "X", hide_short_help = true)]
+    step_size: Option<Number>,
+    /// The most that the weights of features within [-1, 1] may measure, for a target within [-1, 1]: for dp-pgd
+    #[arg(long, value_name = "W", hide_short_help = true)]
+    radius: Option<Number>,
+    /// A public table of the same columns to take thresholds from: for dp-glmtron and dp-mbglmtron
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    public: Option<PathBuf>,
 }
 
 impl Recipe {
     /// The flags of this recipe, to be typed again.
     fn typed(&self) -> String {
-        let method = match self.method {
-            How::Auto => "",
-            How::FullBatch => " --method full-batch",
-            How::OnePass => " --method one-pass",
-        };
-        format!("{}{}{method}", self.columns.typed(), self.spending.typed())
+        let mut flags = format!("{}{}", self.columns.typed(), self.spending.typed());
+        if self.method != "auto" {
+            flags += &format!(" --method {}", self.method);
+        }
+        if let Some(steps) = self.steps {
+            flags += &format!(" --steps {}", steps.shown());
+        }
+        if let Some(size) = self.step_size {
+            flags += &format!(" --step-size {}", size.0);
+        }
+        if let Some(radius) = self.radius {
+            flags += &format!(" --radius {}", radius.0);
+        }
+        if let Some(public) = &self.public {
+            flags += &format!(" --public {}", public.display());
+        }
+        flags
     }
 
     fn plan(&self, kind: Kind, schema: &Schema, width: usize) -> Result<Plan, Failure> {
@@ -65,14 +77,27 @@ impl Recipe {
             Kind::Linear => Link::Linear,
             Kind::Relu => Link::Relu,
         };
-        let method = match self.method {
-            How::Auto => Method::Auto,
-            How::FullBatch => Method::FullBatch,
-            How::OnePass => Method::OnePass,
-        };
         let budget = self.spending.budget(schema.rows)?;
-        Ok(Regression::new(link).method(method).plan(schema.rows, width, budget)?)
+        let mut regression = Regression::new(link).method(method(&self.method)?);
+        if let Some(steps) = self.steps {
+            regression = regression.steps(steps.get("steps")?);
+        }
+        if let Some(size) = self.step_size {
+            regression = regression.step_size(size.0);
+        }
+        if let Some(radius) = self.radius {
+            regression = regression.radius(radius.0);
+        }
+        if self.public.is_some() {
+            regression = regression.with_public_rows();
+        }
+        Ok(regression.plan(schema.rows, width, budget)?)
     }
+}
+
+/// The method of this name.
+pub(crate) fn method(name: &str) -> Result<Method, Failure> {
+    Method::named(name).ok_or_else(|| Failure::NoSuchMethod(name.into()))
 }
 
 #[derive(Args, Debug)]
@@ -163,8 +188,11 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
         screen.say(&headline(&plan, &columns.target, &schema, screen))?;
         warn(&plan, screen)?;
     }
+    let open = |file: &PathBuf| reading.open(std::slice::from_ref(file), schema.features);
+    let public = fit.recipe.public.as_ref().map(open).transpose()?;
     let progress = Progress::new("reading");
-    let model = plan.fit(&source, &encoding, &schema.unit, key, threads, &mut |at| {
+    let reads = Reads { source: &source, public: public.as_ref(), encoding: &encoding };
+    let model = plan.fit_from(reads, &schema.unit, key, threads, &mut |at| {
         progress.say(&at.to_string());
         ControlFlow::Continue(())
     })?;

@@ -62,7 +62,7 @@ const SCHEMES: [(&str, &str); 3] = [
 ];
 
 /// A verb, what must be typed before, an example, and what flags cannot say.
-const TABLES: [(&str, &[&str], &str, &str); 8] = [
+const TABLES: [(&str, &[&str], &str, &str); 9] = [
     (
         "example",
         &[],
@@ -98,6 +98,13 @@ const TABLES: [(&str, &[&str], &str, &str); 8] = [
         "Everything about the table that is not in the schema is learnt with noise, and paid for\n\
          out of epsilon. Cells that cannot be read never stop a fit: the schema says what becomes\n\
          of them. Each fit of the same table costs again.",
+    ),
+    (
+        "methods",
+        &[],
+        "quietly methods dp-ambssgd",
+        "auto is the one to take. The others are algorithms of research papers, corrected where\n\
+         they were wrong, and rivals to compare with.",
     ),
     (
         "predict",

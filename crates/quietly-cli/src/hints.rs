@@ -24,6 +24,7 @@ impl Failure {
                  --records with --batch"
                     .into()
             }
+            Failure::NoSuchMethod(_) => "`quietly methods` lists them".into(),
             Failure::Unreadable { flag, .. } if flag == "--format" => "or leave it out: the file's name says it, too".into(),
             Failure::Unreadable { flag, .. } if flag == "--delimiter" => "such as --delimiter ';', or --delimiter tab".into(),
             Failure::Unreadable { .. } => "write numbers with a point and without units".into(),

@@ -3,7 +3,7 @@
 //! This crate reads flags, asks `quietly` and `quietly-accounting`, and prints. There is no privacy arithmetic in it.
 //!
 //! * `args` declares the command line, `help` its pages; `tables`, `scheme` and `correlated` turn flags into questions.
-//! * `init`, `bounds`, `fit` (with `plan`), `predict`, `evaluate`, `certificate` and `example` are the verbs on tables.
+//! * `init`, `bounds`, `fit` (with `plan`), `methods`, `predict`, `evaluate`, `certificate` and `example` are the verbs on tables.
 //! * `account`, `calibrate`, `compare` and `explain` are the verbs on mechanisms.
 //! * `failure` holds every error with its code, `hints` what to do about each; `words`, `plot`, `screen`, `output` and `stop` deal with the world.
 #![forbid(unsafe_code)]
@@ -33,6 +33,7 @@ mod fit;
 mod help;
 mod hints;
 mod init;
+mod methods;
 mod number;
 mod output;
 mod plot;
@@ -87,6 +88,7 @@ fn run() -> Result<(), Failure> {
         Verb::Bounds(bounds) => bounds::run(bounds, &mut screen),
         Verb::Plan(only) => fit::plan(only, &mut screen),
         Verb::Fit(fit) => fit::fit(fit, &mut screen),
+        Verb::Methods(methods) => methods::run(methods, &mut screen),
         Verb::Predict(predict) => predict::run(predict, &mut screen),
         Verb::Evaluate(evaluate) => evaluate::run(evaluate, &mut screen),
         Verb::Certificate(show) => certificate::run(show, &mut screen),

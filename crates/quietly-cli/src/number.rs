@@ -68,6 +68,11 @@ impl FromStr for Count {
 
 impl Count {
     /// The count, or an error under the name of its flag.
+    /// The number as it was typed, or nearly.
+    pub(crate) fn shown(self) -> f64 {
+        self.typed
+    }
+
     pub(crate) fn get(self, name: &'static str) -> Result<u64, Error> {
         let want = "a whole number, at least 1";
         self.whole.ok_or(Error::Parameter { name, want, got: self.typed })

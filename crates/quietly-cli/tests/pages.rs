@@ -20,8 +20,8 @@ const SCHEMES: [&str; 9] = [
     "correlated",
 ];
 
-const TABLES: [&str; 8] =
-    ["example", "init", "bounds", "plan", "fit", "predict", "evaluate", "certificate"];
+const TABLES: [&str; 9] =
+    ["example", "init", "bounds", "plan", "fit", "methods", "predict", "evaluate", "certificate"];
 
 /// The commands at the head of a help page.
 fn example(page: &str) -> Vec<String> {

@@ -54,7 +54,7 @@ pub use crate::{
     evaluate::{Scores, evaluate, evaluate_privately, predict},
     method::{About, Method},
     model::{Link, Model},
-    plan::{Plan, Regression},
+    plan::{Plan, Reads, Regression},
     progress::{Progress, Watch},
     recipes::{Averaging, Clip, Noise, Pace, Recipe},
 };

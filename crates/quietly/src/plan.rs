@@ -1,4 +1,6 @@
 //! What a fit will do and cost, before any row is read.
+use std::ops::ControlFlow;
+
 use quietly_accounting::{Event, Neighbours, calibrate};
 use quietly_data::{Encoding, Private, Source, Table};
 use quietly_noise::Key;
@@ -15,7 +17,7 @@ use crate::{
     model::{Link, Model},
     one_pass::{self, OnePass},
     progress::{Progress, Watch, tell},
-    recipes::{self, Recipe},
+    recipes::{self, Clip, Recipe},
     release::Door,
     spill::Spill,
     unit::Unit,
@@ -331,6 +333,19 @@ impl Plan {
     ) -> Result<(f64, Vec<f64>), Error> {
         self.check()?;
         let mut door = Door::new(key, &self.stages, threads);
+        self.through(&mut door, table, public, range, watch)
+    }
+
+    /// The same, through a door that is there.
+    pub(crate) fn through(
+        &self,
+        door: &mut Door,
+        table: &Private<Table>,
+        public: Option<&Table>,
+        range: (f64, f64),
+        watch: &mut Watch<'_>,
+    ) -> Result<(f64, Vec<f64>), Error> {
+        let threads = door.threads();
         let unit = Unit::new(self.link, range);
         if self.reach() == Reach::Nothing && self.budget.is_private() {
             return Ok((0.5 * range.0 + 0.5 * range.1, vec![0.0; self.width]));
@@ -342,24 +357,17 @@ impl Plan {
             Method::OnePass => {
                 let steps = self.steps();
                 let rows = one_pass::Feed::memory(table, steps, &door.sampling(), threads)?;
-                let (intercept, weights) =
-                    one_pass::fit(self, rows, &unit, &mut door, threads, watch)?;
+                let (intercept, weights) = one_pass::fit(self, rows, &unit, door, threads, watch)?;
                 Ok(unit.back(intercept, weights))
             }
             Method::Auto | Method::FullBatch => {
                 let (intercept, weights) =
-                    full_batch::fit(self, table, &unit, &mut door, threads, watch)?;
+                    full_batch::fit(self, table, &unit, door, threads, watch)?;
                 Ok(unit.back(intercept, weights))
             }
             _ => {
-                let mut run = recipes::Run {
-                    plan: self,
-                    table,
-                    public,
-                    unit: &unit,
-                    door: &mut door,
-                    threads,
-                };
+                let mut run =
+                    recipes::Run { plan: self, table, public, unit: &unit, door: door, threads };
                 let (intercept, weights) = run.fit(watch)?;
                 Ok(unit.back(intercept, weights))
             }
@@ -401,6 +409,23 @@ impl Plan {
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<Model, Error> {
+        let reads = Reads { source, public: None, encoding };
+        self.fit_from(reads, unit_of_privacy, key, threads, watch)
+    }
+
+    /// The same, beside a public table.
+    ///
+    /// # Errors
+    ///
+    /// As [`fit`](Self::fit).
+    pub fn fit_from(
+        &self,
+        Reads { source, public, encoding }: Reads<'_>,
+        unit_of_privacy: &str,
+        key: Key,
+        threads: usize,
+        watch: &mut Watch<'_>,
+    ) -> Result<Model, Error> {
         self.check()?;
         assert_eq!(encoding.width(), self.width, "the planned number of features");
         let target = encoding.target().expect("a regression has a target").clone();
@@ -419,7 +444,9 @@ impl Plan {
         } else {
             tell(watch, "reading", 0, source.bytes())?;
             let table = source.read(encoding, threads)?;
-            self.run(&table, range, key, threads, watch)?
+            let public =
+                public.map(|public| rows_of_public(public, encoding, threads)).transpose()?;
+            self.run_beside(&table, public.as_ref(), range, key, threads, watch)?
         };
         let certificate = self.certificate(unit_of_privacy, origin)?;
         Ok(Model::new(self.clone(), target.name, encoding.clone(), weights, certificate))
@@ -435,13 +462,38 @@ impl Plan {
         unit: &str,
         origin: Option<quietly_noise::Source>,
     ) -> Result<Certificate, Error> {
-        let public = vec![
+        let mut public = vec![
             "the schema: names, ranges and values of the columns".into(),
             format!("that there are about {} rows", self.rows),
             "which file was read and when, and that this fit was made".into(),
         ];
+        if self.recipe.as_ref().is_some_and(|r| matches!(r.clip, Clip::Public { .. })) {
+            public.push("every row of the public table that thresholds were taken from".into());
+        }
         Certificate::new(self.budget, self.sampler, &self.stages, public, unit, origin)
     }
+}
+
+/// What a fit reads.
+#[derive(Clone, Copy)]
+pub struct Reads<'a> {
+    /// The private table.
+    pub source: &'a Source,
+    /// A public table of the same columns, for methods that take thresholds from one.
+    pub public: Option<&'a Source>,
+    /// How a row of either becomes numbers.
+    pub encoding: &'a Encoding,
+}
+
+/// All rows of a **public** file.
+fn rows_of_public(source: &Source, encoding: &Encoding, threads: usize) -> Result<Table, Error> {
+    let (mut features, mut target) = (Vec::new(), Vec::new());
+    source.blocks(encoding, threads, &mut |block| {
+        features.extend_from_slice(&block.features);
+        target.extend_from_slice(&block.target);
+        ControlFlow::Continue(())
+    })?;
+    Ok(Table::new(encoding.width(), features, target))
 }
 
 /// A plan's stages ask for valid events only, so that nothing but the accountant refuses.

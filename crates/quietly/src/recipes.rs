@@ -30,6 +30,8 @@ mod dp_ssgd;
 mod dp_taglmtron;
 mod space;
 mod steps;
+#[cfg(test)]
+mod tests;
 mod threshold;
 mod tree;
 

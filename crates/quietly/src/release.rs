@@ -50,6 +50,19 @@ pub(crate) struct Door {
     key: Key,
     open: Vec<Open>,
     threads: NonZero<usize>,
+    /// For tests of sensitivity: what was to be released, instead of which nothing but noise is.
+    #[cfg(test)]
+    pub(crate) witness: Option<Vec<Witnessed>>,
+}
+
+/// A question as a test sees it.
+#[cfg(test)]
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Witnessed {
+    pub(crate) purpose: String,
+    pub(crate) values: Vec<i64>,
+    /// What one row may add to a sum; none for counts.
+    pub(crate) bound: Option<f64>,
 }
 
 struct Open {
@@ -76,7 +89,28 @@ impl Door {
                 open.push(Open { purpose, mechanism: charge.mechanism, stream, left, used: 0 });
             }
         }
-        Door { key, open, threads: NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN) }
+        Door {
+            key,
+            open,
+            threads: NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN),
+            #[cfg(test)]
+            witness: None,
+        }
+    }
+
+    /// Keeps what a test wants to see, and leaves zeros: what is released then does not depend on the data, so that two
+    /// tables can be compared question by question under one history.
+    #[cfg(test)]
+    fn see(&mut self, purpose: &str, values: &mut [i64], bound: Option<f64>) {
+        if let Some(witness) = &mut self.witness {
+            witness.push(Witnessed { purpose: purpose.into(), values: values.to_vec(), bound });
+            values.fill(0);
+        }
+    }
+
+    /// How many threads may work.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.get()
     }
 
     /// Where the randomness comes from.
@@ -115,8 +149,10 @@ impl Door {
         what: LatticeSum,
     ) -> Result<(Vec<f64>, f64), Error> {
         let threads = self.threads;
-        let (noise, stream, step) = self.gaussian(purpose);
         let mut sum = what.sum.declassify();
+        #[cfg(test)]
+        self.see(purpose, &mut sum, Some(what.bound));
+        let (noise, stream, step) = self.gaussian(purpose);
         let corner = (sum.len() as f64).sqrt();
         let (bound, unit) = coarsened(&mut sum, what.bound, what.unit, noise, corner);
         let scale = above(noise * bound);
@@ -137,8 +173,10 @@ impl Door {
         what: LatticeSum,
     ) -> Result<(Vec<f64>, f64), Error> {
         let threads = self.threads;
-        let (noise, stream, step) = self.gaussian(purpose);
         let mut sum = what.sum.declassify();
+        #[cfg(test)]
+        self.see(purpose, &mut sum, Some(what.bound));
+        let (noise, stream, step) = self.gaussian(purpose);
         assert_eq!(sum.len(), size * (size + 1) / 2, "an upper triangle");
         // In the Frobenius norm a matrix of ones measures its size.
         let (bound, unit) = coarsened(&mut sum, what.bound, what.unit, noise, size as f64);
@@ -166,6 +204,12 @@ impl Door {
         level: f64,
         counts: Private<Vec<u64>>,
     ) -> Result<usize, Error> {
+        #[cfg(test)]
+        let counts = {
+            let mut values: Vec<i64> = counts.declassify().iter().map(|&c| c as i64).collect();
+            self.see(purpose, &mut values, None);
+            Private::new(values.iter().map(|&c| c as u64).collect::<Vec<u64>>())
+        };
         let (mechanism, stream, step) = self.enter(purpose);
         let Mechanism::Selection { add_remove, replace_one } = mechanism else {
             panic!("{purpose} is not planned as a choice");

@@ -1,0 +1,203 @@
+//! Every method attacked with neighbouring tables, question by question.
+//!
+//! A witness door hands out noise alone, so that two tables see one history; what would have been released is compared.
+use std::{collections::HashMap, ops::ControlFlow};
+
+use quietly_accounting::Neighbours;
+use quietly_data::{Private, Table};
+use quietly_noise::Key;
+
+use crate::{
+    Budget, Method, Plan, Regression, Sampler,
+    pass::random::Random,
+    release::{Door, Witnessed},
+};
+
+const WIDTH: usize = 3;
+
+/// Every method on every model it is for.
+fn plans(neighbours: Neighbours, rows: u64, epsilon: f64) -> Vec<Plan> {
+    let mut plans = Vec::new();
+    for method in Method::ALL.into_iter().filter(|m| *m != Method::Auto) {
+        for link in method.about().links {
+            let budget = Budget::new(epsilon, 1e-5).unwrap().under(neighbours);
+            let mut regression = Regression::new(*link).method(method).radius(2.0);
+            if matches!(method, Method::DpSsgd | Method::DpGlmtron) {
+                regression = regression.steps(40);
+            }
+            if method == Method::DpGlmtron {
+                regression = regression.with_public_rows();
+            }
+            plans.push(regression.plan(rows, WIDTH, budget).unwrap());
+        }
+    }
+    plans
+}
+
+fn random_row(random: &mut Random) -> ([f64; WIDTH], f64) {
+    // Rows at the corners of what is possible are the worst ones.
+    let mut number = || match random.word() % 4 {
+        0 => 1.0,
+        1 => -1.0,
+        _ => random.number(),
+    };
+    (std::array::from_fn(|_| number()), number())
+}
+
+fn table(rows: &[([f64; WIDTH], f64)]) -> Table {
+    let x = rows.iter().flat_map(|r| r.0).collect();
+    Table::new(WIDTH, x, rows.iter().map(|r| r.1).collect())
+}
+
+/// What a plan would have released of these rows.
+fn witnessed(plan: &Plan, rows: &[([f64; WIDTH], f64)], seed: u64) -> Vec<Witnessed> {
+    let mut door = Door::new(Key::from_seed(seed), &plan.stages, 1);
+    door.witness = Some(Vec::new());
+    let public = table(&rows[..4]);
+    let quiet = &mut |_| ControlFlow::Continue(());
+    let public = Some(&public);
+    plan.through(&mut door, &Private::new(table(rows)), public, (-1.0, 1.0), quiet).unwrap();
+    door.witness.unwrap()
+}
+
+fn distance(a: &[i64], b: &[i64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b) as f64).map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// Compares two tables: how far apart each question is, in units of what one row may add, and how often a question of each
+/// name was moved at all.
+fn compare(a: &[Witnessed], b: &[Witnessed]) -> (f64, HashMap<String, u64>) {
+    assert_eq!(a.len(), b.len(), "no row decides what is asked");
+    let (mut most, mut moved) = (0.0_f64, HashMap::new());
+    for (a, b) in a.iter().zip(b) {
+        assert_eq!((&a.purpose, a.values.len()), (&b.purpose, b.values.len()));
+        assert_eq!(a.bound, b.bound, "no row decides a bound");
+        let far = match a.bound {
+            // A product of a row with itself is charged in the Frobenius norm: at most √2 times the triangle's.
+            Some(bound) => distance(&a.values, &b.values) / bound,
+            // A row is in one bin.
+            None => a.values.iter().zip(&b.values).map(|(a, b)| (a - b).abs()).sum::<i64>() as f64,
+        };
+        most = most.max(far);
+        if a.values != b.values {
+            *moved.entry(a.purpose.clone()).or_insert(0) += 1;
+        }
+    }
+    (most, moved)
+}
+
+/// How often a row may meet a question of this name.
+fn allowed(plan: &Plan, purpose: &str) -> u64 {
+    let of = |s: &&crate::Stage| s.charges.iter().any(|c| c.purpose == purpose);
+    let stage = plan.stages.iter().find(of).expect("asked as planned");
+    let times = stage.charges.iter().find(|c| c.purpose == purpose).unwrap().times;
+    let every = stage.all_rows || matches!(plan.sampler, Sampler::Full | Sampler::Poisson { .. });
+    if every { times * stage.steps } else { times }
+}
+
+fn attack(neighbours: Neighbours) {
+    for plan in plans(neighbours, 5000, 2.0) {
+        for seed in 0..12 {
+            let mut random = Random(1000 + seed);
+            let mut rows: Vec<_> = (0..60).map(|_| random_row(&mut random)).collect();
+            let before = witnessed(&plan, &rows, seed);
+            // The last row leaves, so that all others keep their place in the draws of the sampler.
+            let most = match neighbours {
+                Neighbours::AddRemove => {
+                    rows.pop();
+                    1.0
+                }
+                Neighbours::ReplaceOne => {
+                    *rows.last_mut().unwrap() = random_row(&mut random);
+                    2.0
+                }
+            };
+            let after = witnessed(&plan, &rows, seed);
+            let (far, moved) = compare(&before, &after);
+            let name = plan.method.name();
+            assert!(far <= most, "{name} {neighbours:?}: a row moves an answer by {far} bounds");
+            for (purpose, times) in &moved {
+                let allowed = allowed(&plan, purpose);
+                assert!(
+                    *times <= allowed,
+                    "{name}: {purpose} moved {times} times, {allowed} charged"
+                );
+            }
+            // Under allocation and in parts, a row meets one step, whatever that asks.
+            if matches!(plan.sampler, Sampler::Allocation { .. } | Sampler::Parts { .. }) {
+                let stage = |purpose: &String| {
+                    let here = |s: &crate::Stage| s.charges.iter().any(|c| c.purpose == *purpose);
+                    plan.stages.iter().position(here).unwrap()
+                };
+                let mut stages: Vec<usize> = moved.keys().map(stage).collect();
+                stages.retain(|&s| !plan.stages[s].all_rows);
+                stages.dedup();
+                stages.sort_unstable();
+                stages.dedup();
+                assert!(stages.len() <= 1, "{name}: a row is asked in stages {stages:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_row_that_joins_moves_more_than_is_charged() {
+    attack(Neighbours::AddRemove);
+}
+
+#[test]
+fn no_row_that_is_replaced_moves_more_than_is_charged() {
+    attack(Neighbours::ReplaceOne);
+}
+
+/// The attack sees what it should: two rows that leave are caught.
+#[test]
+fn the_attack_catches_a_second_row() {
+    let mut caught = 0;
+    let plans = plans(Neighbours::AddRemove, 5000, 2.0);
+    for plan in &plans {
+        let worst = (0..12).any(|seed| {
+            let mut random = Random(1000 + seed);
+            let rows: Vec<_> = (0..60).map(|_| random_row(&mut random)).collect();
+            let (before, after) =
+                (witnessed(plan, &rows, seed), witnessed(plan, &rows[..58], seed));
+            let (far, moved) = compare(&before, &after);
+            far > 1.0 || moved.iter().any(|(purpose, times)| *times > allowed(plan, purpose))
+        });
+        caught += usize::from(worst);
+    }
+    assert_eq!(caught, plans.len());
+}
+
+/// A plan that runs otherwise than it is charged is refused.
+#[test]
+fn changed_plans_are_refused() {
+    let quiet = &mut |_| ControlFlow::Continue(());
+    let rows = Private::new(table(&[([0.0; WIDTH], 0.0); 20]));
+    for plan in plans(Neighbours::AddRemove, 5000, 2.0) {
+        let Some(recipe) = &plan.recipe else { continue };
+        let mut changed = Vec::new();
+        let mut more = plan.clone();
+        more.recipe.as_mut().unwrap().steps += 1;
+        changed.push(more);
+        let mut tree = plan.clone();
+        let other = if recipe.noise == crate::Noise::Tree {
+            crate::Noise::Independent
+        } else {
+            crate::Noise::Tree
+        };
+        tree.recipe.as_mut().unwrap().noise = other;
+        changed.push(tree);
+        let mut amplified = plan.clone();
+        amplified.sampler = Sampler::Allocation { steps: 1000 };
+        changed.push(amplified);
+        for changed in changed {
+            let run = changed.run(&rows, (-1.0, 1.0), Key::from_seed(1), 1, quiet);
+            assert!(
+                matches!(run, Err(crate::Error::Parameter { name: "plan", .. })),
+                "{}",
+                plan.method.name()
+            );
+        }
+    }
+}
