@@ -15,7 +15,9 @@ use crate::{
     methods::Methods,
     number::{Count, Number, Numbers},
     predict::Predict,
+    reproduce,
     scheme::{self, Plan, Scheme},
+    side_by_side::SideBySide,
 };
 
 /// Learn from sensitive tables, quietly.
@@ -54,6 +56,13 @@ pub(crate) enum Verb {
     Evaluate(Evaluate),
     /// What a model promises, and why
     Certificate(Show),
+    /// Methods side by side on a table that is public
+    Compare(SideBySide),
+    /// What the papers claim, measured here
+    Reproduce {
+        #[command(subcommand)]
+        what: reproduce::What,
+    },
     /// What a run costs: epsilon at a delta, or delta at an epsilon
     Account {
         #[command(subcommand)]

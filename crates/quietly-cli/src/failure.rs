@@ -23,6 +23,8 @@ pub(crate) enum Failure {
     Exists(String),
     /// The output would replace what is read.
     Input(String),
+    /// A folder that is there would be replaced.
+    Folder(String),
     /// `bounds` was not told what it may cost.
     Price { file: String },
     /// `plan` cannot know what a schema's `*` stands for.
@@ -98,7 +100,7 @@ impl Failure {
             Failure::Output(_) => "C07",
             Failure::Broken(_) => "C08",
             Failure::File { .. } => "C09",
-            Failure::Exists(_) | Failure::Input(_) => "C10",
+            Failure::Exists(_) | Failure::Input(_) | Failure::Folder(_) => "C10",
             Failure::Price { .. } | Failure::NoColumns { .. } => "C11",
             Failure::Header => "C12",
         }
@@ -108,7 +110,7 @@ impl Failure {
     /// interrupted.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Failure::Refused(_) | Failure::Exists(_) | Failure::Input(_) => 1,
+            Failure::Refused(_) | Failure::Exists(_) | Failure::Input(_) | Failure::Folder(_) => 1,
             Failure::Library(quietly::Error::Stopped) => stop::EXIT,
             Failure::Library(error) if error.is_refusal() => 1,
             _ => 2,
@@ -131,7 +133,7 @@ impl Failure {
             }
             Failure::Library(error) => error.to_string(),
             Failure::File { path, why } => format!("{path}: {why}"),
-            Failure::Exists(path) => format!("{path} is there already"),
+            Failure::Exists(path) | Failure::Folder(path) => format!("{path} is there already"),
             Failure::Input(path) => format!("--output {path} would replace a file that is read"),
             Failure::Price { .. } => {
                 "a range from a sensitive table needs --epsilon: it costs something".into()

@@ -27,6 +27,15 @@ pub(crate) enum Kind {
     Relu,
 }
 
+impl Kind {
+    pub(crate) fn link(self) -> Link {
+        match self {
+            Kind::Linear => Link::Linear,
+            Kind::Relu => Link::Relu,
+        }
+    }
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct Recipe {
     #[command(flatten)]
@@ -73,12 +82,8 @@ impl Recipe {
     }
 
     fn plan(&self, kind: Kind, schema: &Schema, width: usize) -> Result<Plan, Failure> {
-        let link = match kind {
-            Kind::Linear => Link::Linear,
-            Kind::Relu => Link::Relu,
-        };
         let budget = self.spending.budget(schema.rows)?;
-        let mut regression = Regression::new(link).method(method(&self.method)?);
+        let mut regression = Regression::new(kind.link()).method(method(&self.method)?);
         if let Some(steps) = self.steps {
             regression = regression.steps(steps.get("steps")?);
         }

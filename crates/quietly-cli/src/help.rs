@@ -16,6 +16,12 @@ pub(crate) fn command() -> clap::Command {
         let example = example(&[before, &[line]].concat());
         command = command.mut_subcommand(verb, |c| c.before_help(example).after_help(more));
     }
+    for kind in ["linear", "relu"] {
+        let example = example(&[&format!("quietly reproduce {kind} --quick")]);
+        command = command
+            .mut_subcommand("reproduce", |c| c.disable_help_subcommand(true))
+            .mut_subcommand("reproduce", |c| c.mut_subcommand(kind, |c| c.before_help(example)));
+    }
     for (name, what, account, calibrate) in PAGES {
         let page = |verb: &str, flags: &str| {
             let example = example(&[&format!("quietly {verb} {name} {flags}")]);
@@ -62,7 +68,7 @@ const SCHEMES: [(&str, &str); 3] = [
 ];
 
 /// A verb, what must be typed before, an example, and what flags cannot say.
-const TABLES: [(&str, &[&str], &str, &str); 9] = [
+const TABLES: [(&str, &[&str], &str, &str); 11] = [
     (
         "example",
         &[],
@@ -125,6 +131,21 @@ const TABLES: [(&str, &[&str], &str, &str); 9] = [
         &FIRST,
         "quietly certificate days.quietly",
         "The certificate is part of the model file. It holds parameters and theorems, no data.",
+    ),
+    (
+        "compare",
+        &FIRST_LINE,
+        "quietly compare clinic.csv --target days --methods full-batch,one-pass --epsilons 0.1,1 --seeds 2",
+        "For public or made-up tables. Scores are exact, and choosing among many results gives away\n\
+         what none of them does: on a sensitive table this is NOT private, and the sum of every\n\
+         epsilon that was spent is printed.",
+    ),
+    (
+        "reproduce",
+        &[],
+        "quietly reproduce linear --quick",
+        "Tables are drawn from a seed, so the same command gives the same numbers. Each verdict is\n\
+         made from what was measured. With --data real, public tables take part.",
     ),
 ];
 const FIRST_LINE: [&str; 1] = [FIRST[0]];

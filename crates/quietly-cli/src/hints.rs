@@ -13,6 +13,7 @@ impl Failure {
             Failure::Library(error) => of_library(error),
             Failure::File { .. } => "is the path right, and may you write there?".into(),
             Failure::Exists(_) => "give another name with --output, or --force to replace it".into(),
+            Failure::Folder(_) => "give the name of a new folder with --output; nothing was run".into(),
             Failure::Input(_) => "give another name with --output; nothing was written".into(),
             Failure::Price { file } => format!(
                 "quietly bounds {file} COLUMN --epsilon 0.1, or quietly bounds --public OTHER COLUMN, which costs nothing"
@@ -55,6 +56,15 @@ fn of_library(error: &quietly::Error) -> String {
             "--epsilon is shared by all columns; 0.1 for each is a common start, and nothing was spent".into()
         }
         Library::Parameter { name: "delta", .. } => of_flag("delta").into(),
+        Library::Parameter { name: "rows of the table" | "rows of --test" | "rows of --public", .. } => {
+            "are the files right? Some hundred rows are the least from which anything can be learnt".into()
+        }
+        Library::Parameter { name: "method", .. } => {
+            "`quietly methods` says which models each of them fits".into()
+        }
+        Library::Parameter { name: "--radius" | "--public", .. } => {
+            "give the flag, or leave the method out of --methods".into()
+        }
         Library::Parameter { name: "rows", .. } => {
             "rows = N in the schema says about how many there are; nothing was spent".into()
         }
@@ -123,6 +133,10 @@ fn of_flag(name: &str) -> &'static str {
             "--rate is the chance that a record joins a step: batch size over records, such as 0.01"
         }
         "delta" => "choose --delta well below one over the number of records, such as 1e-5",
+        "epsilons" => {
+            "write --epsilons as 0.1,1: each is spent by every fit, and 0.1 to 10 is usual"
+        }
+        "seeds" => "--seeds counts random splits, each with noise of its own; 5 is a common start",
         "epsilon" => "--epsilon is the promise itself: 1 is strong, 10 is weak",
         "epsilon-each" => "--epsilon-each is the parameter of one choice, such as 0.1",
         "lambda" => {

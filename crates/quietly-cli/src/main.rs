@@ -4,6 +4,7 @@
 //!
 //! * `args` declares the command line, `help` its pages; `tables`, `scheme` and `correlated` turn flags into questions.
 //! * `init`, `bounds`, `fit` (with `plan`), `methods`, `predict`, `evaluate`, `certificate` and `example` are the verbs on tables.
+//! * `side_by_side` (`quietly compare`) and `reproduce` try methods against each other, by `trial`, and draw with `chart`.
 //! * `account`, `calibrate`, `compare` and `explain` are the verbs on mechanisms.
 //! * `failure` holds every error with its code, `hints` what to do about each; `words`, `plot`, `screen`, `output` and `stop` deal with the world.
 #![forbid(unsafe_code)]
@@ -23,6 +24,7 @@ mod args;
 mod bounds;
 mod calibrate;
 mod certificate;
+mod chart;
 mod compare;
 mod correlated;
 mod evaluate;
@@ -38,10 +40,13 @@ mod number;
 mod output;
 mod plot;
 mod predict;
+mod reproduce;
 mod scheme;
 mod screen;
+mod side_by_side;
 mod stop;
 mod tables;
+mod trial;
 mod words;
 
 /// Where a bug was, for the report.
@@ -92,6 +97,8 @@ fn run() -> Result<(), Failure> {
         Verb::Predict(predict) => predict::run(predict, &mut screen),
         Verb::Evaluate(evaluate) => evaluate::run(evaluate, &mut screen),
         Verb::Certificate(show) => certificate::run(show, &mut screen),
+        Verb::Compare(compare) => side_by_side::run(compare, &mut screen),
+        Verb::Reproduce { what } => reproduce::run(what, &mut screen),
         Verb::Account { what: Account::Scheme(scheme) } => {
             let (plan, setting, question) = scheme.parts()?;
             account::run(&plan, setting, question, &mut screen)

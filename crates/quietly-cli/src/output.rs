@@ -90,6 +90,40 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     Output::create(path)?.write_and_finish(bytes)
 }
 
+/// Whether a new folder could stand there. Nothing stays behind.
+pub(crate) fn probe_folder(path: &Path) -> Result<(), Failure> {
+    if path.exists() {
+        return Err(Failure::Folder(path.display().to_string()));
+    }
+    let partial = partial_folder(path);
+    fs::create_dir(&partial)
+        .and_then(|()| fs::remove_dir(&partial))
+        .map_err(|e| Failure::file(path, &e))
+}
+
+/// Writes a new folder with all of these files, or nothing.
+pub(crate) fn write_folder(path: &Path, files: &[(&str, String)]) -> Result<(), Failure> {
+    let partial = partial_folder(path);
+    stop::guard(&partial);
+    let write = || -> io::Result<()> {
+        fs::create_dir(&partial)?;
+        for (name, text) in files {
+            let mut file = File::create(partial.join(name))?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+        }
+        stop::rename(&partial, path)
+    };
+    let done = write();
+    stop::remove(&partial);
+    done.map_err(|e| Failure::file(path, &e))
+}
+
+fn partial_folder(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}.partial", std::process::id()))
+}
+
 /// Whether something is there that is neither a file nor a folder: /dev/stdout, or a pipe.
 fn is_special(path: &Path) -> bool {
     path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir())

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// The exit code of whoever was interrupted.
 pub(crate) const EXIT: u8 = 130;
 
-/// The file that is not complete yet.
+/// The file, or folder, that is not complete yet.
 static PARTIAL: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 fn partial() -> MutexGuard<'static, Option<PathBuf>> {
@@ -27,7 +27,7 @@ pub(crate) fn guard(file: &Path) {
     let _ = ctrlc::set_handler(|| {
         // Held until the end: nobody renames the file any more.
         let partial = partial();
-        partial.iter().for_each(|file| drop(fs::remove_file(file)));
+        partial.iter().for_each(|file| wipe(file));
         let code = Failure::from(quietly::Error::Stopped).report(crate::wants_json());
         std::process::exit(code.into());
     });
@@ -45,7 +45,11 @@ pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
 pub(crate) fn remove(file: &Path) {
     let mut partial = partial();
     if partial.as_deref() == Some(file) {
-        let _ = fs::remove_file(file);
+        wipe(file);
         *partial = None;
     }
+}
+
+fn wipe(path: &Path) {
+    let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
 }

@@ -153,7 +153,7 @@ impl Spending {
 }
 
 /// The largest power of ten that is at most 1 / (10 rows), within what can be accounted for.
-fn usual_delta(rows: u64) -> f64 {
+pub(crate) fn usual_delta(rows: u64) -> f64 {
     let digits = (rows.max(1) as f64 * 10.0).log10().ceil() as i32;
     10.0_f64.powi(-digits.clamp(5, 12))
 }

@@ -20,8 +20,19 @@ const SCHEMES: [&str; 9] = [
     "correlated",
 ];
 
-const TABLES: [&str; 9] =
-    ["example", "init", "bounds", "plan", "fit", "methods", "predict", "evaluate", "certificate"];
+const TABLES: [&str; 11] = [
+    "example",
+    "init",
+    "bounds",
+    "plan",
+    "fit",
+    "methods",
+    "predict",
+    "evaluate",
+    "certificate",
+    "compare",
+    "reproduce",
+];
 
 /// The commands at the head of a help page.
 fn example(page: &str) -> Vec<String> {
@@ -34,8 +45,17 @@ fn example(page: &str) -> Vec<String> {
 
 #[test]
 fn every_help_page_starts_with_an_example_that_works() {
-    let mut pages: Vec<String> =
-        ["", "account", "calibrate", "explain", "account compare"].map(String::from).into();
+    let mut pages: Vec<String> = [
+        "",
+        "account",
+        "calibrate",
+        "explain",
+        "account compare",
+        "reproduce linear",
+        "reproduce relu",
+    ]
+    .map(String::from)
+    .into();
     pages.extend(TABLES.map(String::from));
     for scheme in SCHEMES {
         pages.extend([format!("account {scheme}"), format!("calibrate {scheme}")]);
@@ -46,7 +66,8 @@ fn every_help_page_starts_with_an_example_that_works() {
         let last = commands.last().expect("an example");
         assert!(last.starts_with(format!("quietly {page}").trim_end()), "{page}: {last}");
         for command in commands {
-            let done = folder.console(&command);
+            // Two minutes are too long here.
+            let done = folder.console(&command.replace("--quick", "--tiny"));
             assert_eq!(done.code, 0, "{command}\n{}", done.stderr);
             assert!(!done.stdout.is_empty());
         }

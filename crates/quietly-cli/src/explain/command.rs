@@ -14,7 +14,7 @@ pub(super) const ENTRIES: [Entry; 12] = [
     Entry {
         code: "C02",
         title: "this is not a number",
-        why: "The value of a flag could not be read as a number, or as a list of numbers for --bands.",
+        why: "The value of a flag could not be read as a number, or as a list of numbers for --bands and --epsilons.",
         fix: "Write numbers with a point and without units: 0.01, 1e-5, 1000, 1e6.",
         example: "quietly account gaussian --noise 2 --steps 10 --delta 1e-5",
     },
@@ -75,8 +75,8 @@ pub(super) const ENTRIES: [Entry; 12] = [
     Entry {
         code: "C10",
         title: "a file would be replaced",
-        why: "`init` found a schema that somebody may have filled in, or --output names a file that is read by the \
-              same command.",
+        why: "`init` found a schema that somebody may have filled in, --output names a file that is read by the \
+              same command, or `reproduce` found its folder in place.",
         fix: "Give another name with --output. --force lets `init` replace a schema; nothing replaces a table.",
         example: "quietly init clinic.csv --output new.schema.toml",
     },

@@ -1,0 +1,175 @@
+//! `quietly reproduce`: what the papers claim, measured here.
+use std::{path::PathBuf, time::Instant};
+
+use clap::{Args, Subcommand};
+use quietly::Link;
+
+use crate::{
+    failure::Failure,
+    number::Count,
+    output,
+    reproduce::{
+        claim::Claim,
+        linear::Linear,
+        measure::{Field, Scores},
+        relu::Relu,
+        report::{Grid, Report},
+    },
+    screen::{Progress, Screen, WIDTH},
+};
+
+mod claim;
+mod linear;
+mod measure;
+mod real;
+mod relu;
+mod report;
+mod sweep;
+mod world;
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum What {
+    /// Linear regression: Varshney, Thakurta and Jain, and what they compare with
+    Linear(Reproduce),
+    /// ReLU regression: Ding, Lei, Wang, Zheng, Wang and Xu
+    Relu(Reproduce),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Reproduce {
+    /// A new folder for report.md, report.json and pictures; reproduce-linear or reproduce-relu by default
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// A folder with the public tables california-housing, gas-turbine and wine-quality-white
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Fewer and smaller tables: two minutes instead of an hour
+    #[arg(long)]
+    quick: bool,
+    /// For tests: far too small to mean anything
+    #[arg(long, hide = true, conflicts_with = "quick")]
+    tiny: bool,
+    /// Another draw of tables and noise
+    #[arg(long, value_name = "N", default_value = "1")]
+    seed: Count,
+    /// How many threads may work; all cores by default
+    #[arg(long, value_name = "N")]
+    threads: Option<Count>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How much is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Size {
+    Full,
+    Quick,
+    Tiny,
+}
+
+/// What is run for a paper, and what becomes of it.
+trait Study {
+    /// What is run, in sentences.
+    fn about(&self) -> Vec<String>;
+    fn fields(&self) -> Vec<Field>;
+    fn tables(&self, scores: &Scores) -> Vec<Grid>;
+    fn claims(&self, scores: &Scores) -> Vec<Claim>;
+    /// File names, captions and SVG.
+    fn pictures(&self, scores: &Scores) -> Vec<(String, String, String)>;
+}
+
+/// Measures, judges and writes a folder.
+pub(crate) fn run(what: &What, screen: &mut Screen) -> Result<(), Failure> {
+    let (link, asked) = match what {
+        What::Linear(asked) => (Link::Linear, asked),
+        What::Relu(asked) => (Link::Relu, asked),
+    };
+    let started = Instant::now();
+    let size = match (asked.quick, asked.tiny) {
+        (true, _) => Size::Quick,
+        (_, true) => Size::Tiny,
+        _ => Size::Full,
+    };
+    // Seeds share their numbers with turns and fits.
+    let seed = asked.seed.get("seed")? & 0xff_ffff;
+    let threads = match asked.threads {
+        Some(count) => count.at_least_one("threads")?.min(256) as usize,
+        None => std::thread::available_parallelism().map_or(1, |n| n.get()),
+    };
+    let folder =
+        asked.output.clone().unwrap_or_else(|| format!("reproduce-{}", link.name()).into());
+    output::probe_folder(&folder)?;
+    if let Some(data) = asked.data.as_ref().filter(|d| !d.is_dir()) {
+        return Err(Failure::File {
+            path: data.display().to_string(),
+            why: "no such folder".into(),
+        });
+    }
+    if !asked.json {
+        let how = match size {
+            Size::Full => "in full: this takes an hour or so; --quick takes two minutes",
+            Size::Quick => "quickly: with fewer and smaller tables, so that chance decides more",
+            Size::Tiny => "as a test of the command only: these numbers mean nothing",
+        };
+        screen.say(&screen.bold(&format!("reproducing {} regression, {how}", link.name())))?;
+    }
+    let progress = Progress::new("planning");
+    let mut report = Report {
+        title: format!("Private {} regression, reproduced", link.name()),
+        about: vec![],
+        claims: vec![],
+        tables: vec![],
+        pictures: vec![],
+        seconds: 0.0,
+    };
+    report.about.push(match size {
+        Size::Full => format!("A full run with seed {seed}."),
+        Size::Quick => format!(
+            "A quick run with seed {seed}: fewer seeds, no large tables{}. Verdicts near a limit may differ in a full run.",
+            if link == Link::Relu { ", no setting T4L" } else { ", d = 10 alone on the grid" }
+        ),
+        Size::Tiny => "A test of the command: these numbers mean nothing.".into(),
+    });
+    let study: Box<dyn Study> = match link {
+        Link::Linear => Box::new(Linear::new(size)),
+        Link::Relu => Box::new(Relu::new(size)),
+    };
+    let scores = Scores::measure(&study.fields(), seed, threads, &progress)?;
+    report.about.extend(study.about());
+    report.about.extend(scores.remarks());
+    report.claims = study.claims(&scores);
+    report.tables = study.tables(&scores);
+    report.pictures = study.pictures(&scores);
+    match &asked.data {
+        Some(data) => {
+            let (tables, claims, remarks) = real::run(data, link, size, seed, threads, &progress)?;
+            report.tables.extend(tables);
+            report.claims.extend(claims);
+            report.about.extend(remarks);
+        }
+        None => {
+            report.about.push("Real tables were left out: they are taken from --data DIR.".into())
+        }
+    }
+    drop(progress);
+    report.seconds = started.elapsed().as_secs_f64();
+    let json = format!("{:#}\n", report.json());
+    let mut files = vec![("report.md", report.markdown()), ("report.json", json)];
+    files.extend(report.pictures.iter().map(|(name, _, svg)| (name.as_str(), svg.clone())));
+    output::write_folder(&folder, &files)?;
+    if asked.json {
+        let mut value = report.json();
+        value["folder"] = folder.display().to_string().into();
+        return Ok(screen.say_json(&value)?);
+    }
+    screen.say(&report.verdicts(WIDTH))?;
+    screen.say(&format!("\n{}, in {:.0} s", report.tally(), report.seconds))?;
+    let folder = folder.display();
+    screen.say(&format!(
+        "saved {folder}/report.md, report.json and {} pictures",
+        report.pictures.len()
+    ))?;
+    let other = if link == Link::Linear { "relu" } else { "linear" };
+    Ok(screen.say(&format!("\nnext: quietly reproduce {other} --quick"))?)
+}
