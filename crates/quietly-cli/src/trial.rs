@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::words;
 
 /// A method with its settings.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entrant {
     /// What it is called in tables and pictures.
     pub(crate) name: String,

@@ -55,7 +55,7 @@ pub(crate) struct Sweep {
     pub(crate) sigmas: Vec<f64>,
     pub(crate) epsilons: Vec<f64>,
     pub(crate) seeds: u64,
-    /// Who is tried everywhere, and who only where sigma and epsilon vary.
+    /// Who is tried everywhere, and who only where sigma varies.
     pub(crate) everywhere: Vec<Entrant>,
     pub(crate) also: Vec<Entrant>,
     /// What formula and slopes are about.
@@ -83,6 +83,10 @@ impl Sweep {
     }
 
     pub(crate) fn fields(&self) -> Vec<Field> {
+        let field = |setting, epsilon, entrants: &[Entrant]| {
+            let (delta, seeds, entrants) = (self.delta, self.seeds, entrants.to_vec());
+            Field { setting, delta, epsilons: vec![epsilon], entrants, seeds }
+        };
         let mut fields: Vec<Field> = vec![];
         // The middle comes first, with all budgets; no law comes twice.
         let order = [Over::Epsilon, Over::Sigma, Over::Rows, Over::Width];
@@ -95,14 +99,11 @@ impl Sweep {
                     }
                     continue;
                 }
-                let mut entrants = self.everywhere.clone();
-                if matches!(over, Over::Epsilon | Over::Sigma) {
-                    entrants.extend(self.also.iter().cloned());
-                }
-                let (delta, seeds) = (self.delta, self.seeds);
-                fields.push(Field { setting, delta, epsilons: vec![epsilon], entrants, seeds });
+                fields.push(field(setting, epsilon, &self.everywhere));
             }
         }
+        let sigmas = self.cells(Over::Sigma);
+        fields.extend(sigmas.into_iter().map(|(_, s, e)| field(s, e, &self.also)));
         fields
     }
 
