@@ -97,7 +97,8 @@ impl Relu {
                 Sweep { delta: delta(&base), epsilons: vec![0.5, 1.0], seeds: 2, ..small }
             }
         };
-        Relu { settings, epsilons: vec![0.05, 0.2, 0.5], sweep }
+        let epsilons = if size == Size::Tiny { vec![0.2, 0.5] } else { vec![0.05, 0.2, 0.5] };
+        Relu { settings, epsilons, sweep }
     }
 }
 
@@ -115,8 +116,8 @@ impl Study for Relu {
         ];
         for (name, s, seeds) in &self.settings {
             lines.push(format!(
-                "Setting {name}: N {}, d {}, sigma 1, delta N^-1.1, epsilon in {{0.05, 0.2, 0.5}}; {seeds} seeds.",
-                s.rows, s.width
+                "Setting {name}: N {}, d {}, sigma 1, delta N^-1.1, epsilon in {:?}; {seeds} seeds.",
+                s.rows, s.width, self.epsilons
             ));
         }
         lines.push(self.sweep.about());

@@ -71,7 +71,8 @@ impl Summary<'_> {
             short(rmse.median),
             self.asked.columns.target
         ))?;
-        screen.say("epsilon  method                  R2        loss of R2 (quartiles)     RMSE")?;
+        screen
+            .say("epsilon  method                  R2        loss of R2 (quartiles)       RMSE")?;
         for cell in &self.cells {
             let (r2, loss) = (Spread::of(&cell.r2), Spread::of(&cell.loss));
             let spread = format!("{} to {}", short(loss.low), short(loss.high));
@@ -80,7 +81,7 @@ impl Summary<'_> {
                 if excess < 10.0 { format!("{:+.1} %", 100.0 * excess) } else { "far off".into() };
             let mark = if cell.entrant.stand_in(&cell.plan).is_some() { "*" } else { "" };
             screen.say(&format!(
-                "{:<8} {:<23} {:<9} {:<9} {:<16} {more}",
+                "{:<8} {:<23} {:<9} {:<7} {:<20} {more}",
                 cell.epsilon,
                 format!("{}{mark}", cell.entrant.name),
                 short(r2.median),
@@ -186,7 +187,8 @@ impl Summary<'_> {
 fn short(value: f64) -> String {
     match value.abs() {
         _ if value.is_nan() => "undefined".into(),
-        size if size < 1000.0 => format!("{value:.4}"),
+        // No minus before a zero.
+        size if size < 1000.0 => format!("{:.4}", (value * 1e4).round() / 1e4 + 0.0),
         _ => format!("{value:.1e}"),
     }
 }
