@@ -19,6 +19,7 @@ use crate::{
 };
 
 mod claim;
+mod known;
 mod linear;
 mod measure;
 mod real;
@@ -142,12 +143,7 @@ pub(crate) fn run(what: &What, screen: &mut Screen) -> Result<(), Failure> {
     report.tables = study.tables(&scores);
     report.pictures = study.pictures(&scores);
     match &asked.data {
-        Some(data) => {
-            let (tables, claims, remarks) = real::run(data, link, size, seed, threads, &progress)?;
-            report.tables.extend(tables);
-            report.claims.extend(claims);
-            report.about.extend(remarks);
-        }
+        Some(data) => real::run(data, link, size, seed, threads, &progress, &mut report)?,
         None => {
             report.about.push("Real tables were left out: they are taken from --data DIR.".into())
         }
