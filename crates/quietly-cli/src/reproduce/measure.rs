@@ -61,10 +61,11 @@ impl Score {
         own.then(|| self.spread().median)
     }
 
-    /// Its place on a picture, at `x`.
+    /// Its place on a picture, at `x`; a stand-in has none.
     pub(crate) fn point(&self, x: f64) -> Option<Point> {
+        self.own()?;
         let Spread { median, low, high } = self.spread();
-        (!self.risks.is_empty()).then_some(Point { x, y: median, low, high })
+        Some(Point { x, y: median, low, high })
     }
 
     /// Formula (*) for linear models, (**) for ReLU: the risk that the noise in the plan should lead to, and the term of it
