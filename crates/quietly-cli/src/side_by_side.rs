@@ -148,13 +148,15 @@ impl SideBySide {
             if entrants.iter().any(|e| e.method == method) {
                 continue;
             }
-            let radius = self.radius.map(|r| r.0);
-            let entrant = Entrant { radius, ..Entrant::new(method) };
+            let mut entrant = Entrant::new(method);
+            if entrant.needs_radius() {
+                entrant.radius = self.radius.map(|r| r.0);
+            }
             let missing = |name, want| Error::Parameter { name, want, got: "not".into() };
             if entrant.needs_public_rows() && self.public.is_none() {
                 return Err(missing("--public", "given for dp-glmtron").into());
             }
-            if entrant.needs_radius() && radius.is_none() {
+            if entrant.needs_radius() && self.radius.is_none() {
                 return Err(missing("--radius", "given for dp-pgd").into());
             }
             entrants.push(entrant);

@@ -18,6 +18,7 @@ use crate::{
 };
 
 const DELTA: f64 = 1e-5;
+
 /// What a method came to on one table at one ε: loss of R² on test rows, test loss, training loss.
 struct Outcome {
     name: String,

@@ -33,7 +33,7 @@ pub(crate) struct Grid {
 pub(crate) enum Entry {
     Word(String),
     Number(f64),
-    /// A number with a remark.
+    /// A number that belongs to another method, with its mark.
     Marked(f64, &'static str),
     Nothing,
 }
@@ -55,7 +55,8 @@ impl Entry {
     fn json(&self) -> Value {
         match self {
             Entry::Word(word) => word.clone().into(),
-            Entry::Number(value) | Entry::Marked(value, _) => words::json(*value),
+            Entry::Number(value) => words::json(*value),
+            Entry::Marked(value, _) => json!({ "value": words::json(*value), "stand_in": true }),
             Entry::Nothing => Value::Null,
         }
     }
