@@ -183,12 +183,13 @@ impl Summary<'_> {
     }
 }
 
-/// Four places, unless the number is far off.
+/// Four places for what is near, fewer for what is far off.
 fn short(value: f64) -> String {
     match value.abs() {
         _ if value.is_nan() => "undefined".into(),
         // No minus before a zero.
-        size if size < 1000.0 => format!("{:.4}", (value * 1e4).round() / 1e4 + 0.0),
+        size if size < 10.0 => format!("{:.4}", (value * 1e4).round() / 1e4 + 0.0),
+        size if size < 1000.0 => format!("{value:.1}"),
         _ => format!("{value:.1e}"),
     }
 }
