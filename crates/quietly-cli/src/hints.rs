@@ -54,6 +54,9 @@ fn of_library(error: &quietly::Error) -> String {
         Library::Parameter { name: "epsilon", .. } => {
             "--epsilon is shared by all columns; 0.1 for each is a common start, and nothing was spent".into()
         }
+        Library::Parameter { name: "method", .. } => {
+            "`quietly methods` says what each is for; nothing was spent".into()
+        }
         Library::Parameter { name: "delta", .. } => of_flag("delta").into(),
         Library::Parameter { name: "rows", .. } => {
             "rows = N in the schema says about how many there are; nothing was spent".into()

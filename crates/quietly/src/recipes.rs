@@ -152,7 +152,11 @@ impl Run<'_> {
 /// Plans a method of the papers for a budget of `mu`; false if it is not one.
 pub(crate) fn plan(plan: &mut Plan, wishes: &Wishes, mu: f64) -> Result<bool, Error> {
     let links = plan.method.about().links;
-    Error::unless(links.contains(&plan.link), "method", "one for this model", plan.method.name())?;
+    let want = match plan.link {
+        Link::Linear => "one for linear regression",
+        Link::Relu => "one for relu regression",
+    };
+    Error::unless(links.contains(&plan.link), "method", want, plan.method.name())?;
     let Some((sampler, mut recipe)) = recipe(plan, wishes, mu)? else { return Ok(false) };
     (plan.sampler, recipe.radius) = (sampler, wishes.radius);
     // Whitening pays where the noise of the second moment is well below the moment itself.
@@ -165,6 +169,13 @@ pub(crate) fn plan(plan: &mut Plan, wishes: &Wishes, mu: f64) -> Result<bool, Er
     if let Some(step) = wishes.step_size {
         Error::unless(step > 0.0 && step < 1e6, "step size", "above 0 and below 1e6", step)?;
         recipe.step_size = step;
+    }
+    if !recipe.whiten && !matches!(recipe.pace, Pace::PerRow { .. }) {
+        plan.warnings.push(format!(
+            "{} takes features for centred, of like size and hardly correlated; where they are not, it may diverge. \
+             --method auto does not.",
+            plan.method.name()
+        ));
     }
     plan.expected_loss = recipe.noise_in_a_step(plan).powi(2) / recipe.steps as f64;
     plan.recipe = Some(recipe);
