@@ -157,7 +157,12 @@ pub(crate) fn plan(plan: &mut Plan, wishes: &Wishes, mu: f64) -> Result<bool, Er
         Link::Relu => "one for relu regression",
     };
     Error::unless(links.contains(&plan.link), "method", want, plan.method.name())?;
-    let Some((sampler, mut recipe)) = recipe(plan, wishes, mu)? else { return Ok(false) };
+    let Some((sampler, mut recipe)) = recipe(plan, wishes, mu)? else {
+        wishes.none()?;
+        return Ok(false);
+    };
+    let unused = wishes.public && !matches!(recipe.clip, Clip::Public { .. });
+    Error::unless(!unused, "public table", UNUSED, "given")?;
     (plan.sampler, recipe.radius) = (sampler, wishes.radius);
     // Whitening pays where the noise of the second moment is well below the moment itself.
     let d = (plan.width + 1) as f64;
@@ -180,6 +185,19 @@ pub(crate) fn plan(plan: &mut Plan, wishes: &Wishes, mu: f64) -> Result<bool, Er
     plan.expected_loss = recipe.noise_in_a_step(plan).powi(2) / recipe.steps as f64;
     plan.recipe = Some(recipe);
     Ok(true)
+}
+
+/// What a wish must be that a method has no use for.
+const UNUSED: &str = "left out with this method, which has no use for it";
+
+impl Wishes {
+    /// Refuses wishes for a method that has no use for any.
+    fn none(&self) -> Result<(), Error> {
+        Error::unless(self.steps.is_none(), "steps", UNUSED, "given")?;
+        Error::unless(self.step_size.is_none(), "step size", UNUSED, "given")?;
+        Error::unless(self.radius.is_none(), "radius", UNUSED, "given")?;
+        Error::unless(!self.public, "public table", UNUSED, "given")
+    }
 }
 
 /// The sampler and the parts of a method.

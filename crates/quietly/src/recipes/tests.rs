@@ -21,7 +21,10 @@ fn plans(neighbours: Neighbours, rows: u64, epsilon: f64) -> Vec<Plan> {
     for method in Method::ALL.into_iter().filter(|m| *m != Method::Auto) {
         for link in method.about().links {
             let budget = Budget::new(epsilon, 1e-5).unwrap().under(neighbours);
-            let mut regression = Regression::new(*link).method(method).radius(2.0);
+            let mut regression = Regression::new(*link).method(method);
+            if method == Method::DpPgd {
+                regression = regression.radius(2.0);
+            }
             if matches!(method, Method::DpSsgd | Method::DpGlmtron) {
                 regression = regression.steps(40);
             }
