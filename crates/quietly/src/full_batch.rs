@@ -45,7 +45,7 @@ pub(crate) const CHEAP: &str = "gradient, first steps";
 pub(crate) const LAST: &str = "gradient, last steps";
 
 /// The value of the constant feature.
-const CONSTANT: f64 = 0.5;
+pub(crate) const CONSTANT: f64 = 0.5;
 /// The heavy ball of the cheap steps.
 const MOMENTUM: f64 = 0.4;
 
@@ -253,7 +253,7 @@ pub(crate) fn centres(scale: f64) -> (Vec<f64>, impl Fn(f64) -> usize + Sync) {
 }
 
 /// The private median of the norms of rows, the constant among their features.
-fn row_norm(
+pub(crate) fn row_norm(
     width: usize,
     table: &Private<Table>,
     door: &mut Door,

@@ -10,6 +10,13 @@ use crate::{
     unit::Unit,
 };
 
+pub(crate) mod adassp;
+pub(crate) mod boosted_adassp;
+mod deep;
+#[cfg(test)]
+mod trial;
+pub(crate) mod tukey_em;
+
 /// A descent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recipe {}
