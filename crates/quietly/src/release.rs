@@ -493,6 +493,23 @@ mod tests {
     }
 
     #[test]
+    fn a_mechanism_with_a_proof_is_given_what_was_promised() {
+        let mut door = door(Mechanism::Promise { epsilon: 0.5, delta: 1e-6 }, 1, 5);
+        let found = door.promised("test", Private::new(3), |value, promise, stream, step| {
+            assert_eq!((value, promise.epsilon, promise.delta, step), (3, 0.5, 1e-6, 0));
+            Ok(stream.bits(step)?.below(1)?)
+        });
+        assert_eq!(found.unwrap(), 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "is not planned as a promise")]
+    fn a_sum_is_no_promise() {
+        let mut door = door(Mechanism::Gaussian { noise: 1.0 }, 1, 5);
+        let _ = door.promised("test", Private::new(3), |_, _, _, _| Ok(()));
+    }
+
+    #[test]
     #[should_panic(expected = "is used up")]
     fn a_release_beyond_the_plan_is_stopped() {
         let mut door = door(Mechanism::Gaussian { noise: 1.0 }, 1, 5);

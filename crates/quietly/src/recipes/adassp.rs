@@ -17,11 +17,10 @@
 //! * *ZᵀZ* is on the product lattice: one row adds qqᵀ with ‖q‖ ≤ C, hence moves it by C² in the Frobenius norm
 //!   ([`lattice`](crate::lattice)).
 //! * *Zᵀy*, y held to ±Y, is on the lattice of the clip R·Y, whose bound needs nothing of y.
-//! * *λ_min* of that same integer matrix A. One row that joins moves A by qqᵀ, one that is replaced by qqᵀ - q'q'ᵀ, whose
-//!   eigenvalues are within ±C²; the clamp of entries to ±2⁶² never moves them apart, so ‖A - A'‖ is at most C² in any case
-//!   where none is clamped and ‖A - A'‖_F ≤ C² (or √2C², less than the accountant charges for a replaced row) where one is.
-//!   By Weyl's inequality λ_min moves no farther. [`least_eigenvalue`] is within E + one unit of it, whatever the rows, which
-//!   is added to the bound.
+//! * *λ_min* of that same integer matrix A. A row that joins or leaves moves A by C² in the Frobenius norm, one that is replaced
+//!   by √2·C² (the clamp of entries to ±2⁶² never moves two apart), and by Weyl's inequality λ_min by no more; the accountant
+//!   charges 2C² for a replaced row. [`least_eigenvalue`] is within E and one unit of it, whatever the rows, which is added to the
+//!   bound.
 //!
 //! [arXiv:1803.02596]: https://arxiv.org/abs/1803.02596
 use quietly_accounting::{Neighbours, gaussian_mu};
@@ -63,7 +62,7 @@ pub(crate) fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<
     let gram = Gram::release(run)?;
     tell(watch, "step", 2, 2)?;
     let zero = vec![0.0; run.plan.width + 1];
-    let products = gram.products(run, PRODUCTS, &zero)?;
+    let products = gram.products(run, PRODUCTS, &zero, 1.0)?;
     Ok(parted(gram.solve(&products)))
 }
 
@@ -141,14 +140,15 @@ impl Gram {
         Ok(Gram { rows, norm, scale, values, vectors })
     }
 
-    /// Zᵀr with noise, where r = y - Zw is held to ±Y.
+    /// Zᵀr with noise, where r = y - Zw is held to ±`share`·Y.
     pub(super) fn products(
         &self,
         run: &mut Run<'_>,
         purpose: &str,
         w: &[f64],
+        share: f64,
     ) -> Result<Vec<f64>, Error> {
-        let (scale, threads) = (self.scale, run.threads);
+        let (scale, threads) = (share * self.scale, run.threads);
         let lattice = Lattice::for_sums(self.norm * scale, w.len());
         let residual = |u: f64, y: f64| (y - u).clamp(-scale, scale);
         let query = Query { weights: w, residual, clip: Some(&lattice), grid: None };
@@ -296,7 +296,7 @@ mod tests {
                     joined.iter().for_each(|b| worst = worst.max((a - b).abs() as f64));
                 }
             }
-            // Tables whose last row comes first in the universe stand for their permutations.
+            // The order of rows does not matter: sorted tables stand for all.
             more.retain(|t| t.is_sorted());
             tables = more;
         }

@@ -6,8 +6,8 @@
 //!
 //! # Privacy
 //!
-//! As for AdaSSP: given the w that was released, a round is a sum over rows of z times a residual held to ±Y, on the
-//! lattice of the clip R·Y, whose bound needs nothing of the residual. Rounds compose adaptively.
+//! As for AdaSSP: given the w that was released, a round is a sum over rows of z times a residual held to ±Y/10, on
+//! the lattice of the clip R·Y/10, whose bound needs nothing of the residual. Rounds compose adaptively.
 //!
 //! [arXiv:2303.03451]: https://arxiv.org/abs/2303.03451
 use super::{
@@ -26,6 +26,10 @@ const RESIDUALS: &str = "products with the residuals";
 /// How many rounds there are.
 const ROUNDS: u64 = 100;
 
+/// Residuals are held to this share of Y. What remains of the noise of all rounds is about that of the last, ten times as large
+/// as AdaSSP's at the same clip; a tenth of the clip makes up for it, and a hundred rounds still go ten times as far.
+const CLIP: f64 = 0.1;
+
 /// The questions, where noise is `noise` for a share of one of μ².
 pub(crate) fn stages(plan: &Plan, mu: f64, noise: f64) -> Vec<Stage> {
     let each = (1.0 - 2.0 * bound_share(plan, mu)) / 3.0;
@@ -41,7 +45,7 @@ pub(crate) fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<
     let mut w = vec![0.0; run.plan.width + 1];
     for round in 0..ROUNDS {
         tell(watch, "round", round + 1, ROUNDS)?;
-        let products = gram.products(run, RESIDUALS, &w)?;
+        let products = gram.products(run, RESIDUALS, &w, CLIP)?;
         w.iter_mut().zip(gram.solve(&products)).for_each(|(w, x)| *w += x);
     }
     Ok(parted(w))
@@ -59,7 +63,7 @@ mod tests {
         for neighbours in [Neighbours::AddRemove, Neighbours::ReplaceOne] {
             let plan = trial::calibrated(trial::plan(20_000, 10, 3.0, neighbours), stages);
             let found = trial::r2(&plan, 1, fit);
-            assert!(found > 0.75, "{found}");
+            assert!(found > 0.78, "{found}");
         }
         let plan = trial::plan(20_000, 10, 0.003, Neighbours::AddRemove);
         let found = trial::r2(&trial::calibrated(plan, stages), 1, fit);

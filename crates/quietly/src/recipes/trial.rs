@@ -32,7 +32,7 @@ pub(super) fn table(rows: usize, width: usize, seed: u64) -> Table {
     let (mut features, mut target) = (Vec::new(), Vec::new());
     for _ in 0..rows {
         let x: Vec<f64> = (0..width).map(|_| normal(&mut random)).collect();
-        let sign = |j: usize| if j % 3 == 0 { -1.0 } else { 1.0 };
+        let sign = |j: usize| if j.is_multiple_of(3) { -1.0 } else { 1.0 };
         let u: f64 = x.iter().enumerate().map(|(j, x)| sign(j) * x).sum();
         let y = 2.0 + u / (width as f64).sqrt() + 0.5 * normal(&mut random);
         features.extend(x.iter().map(|x| 0.25 * x));

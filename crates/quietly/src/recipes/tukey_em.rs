@@ -57,9 +57,10 @@ pub(crate) fn stages(plan: &Plan) -> Vec<Stage> {
     vec![Stage::new("models", 1, vec![charge])]
 }
 
-/// How many models there are: public. Two rows for every weight, or a group has too few now and then.
+/// How many models there are: public. A third more rows than weights in each: with fewer, models are wild; with more, there
+/// are too few of them for the test.
 fn groups(plan: &Plan) -> usize {
-    (plan.rows / (2 * (plan.width as u64 + 1))).clamp(1, MODELS) as usize
+    (3 * plan.rows / (4 * (plan.width as u64 + 1))).clamp(1, MODELS) as usize
 }
 
 /// The intercept and the weights, in units of the target's range.
@@ -127,7 +128,7 @@ mod tests {
     #[test]
     fn a_gaussian_table_is_learnt() {
         let found = trial::r2(&planned(20_000, 3.0), 1, fit);
-        assert!(found > 0.75, "{found}");
+        assert!(found > 0.78, "{found}");
     }
 
     /// Far too few rows: the answer is the middle of the range, 2, and no error.
@@ -174,6 +175,6 @@ mod tests {
             let price = quietly_accounting::epsilon(&event, neighbours, 1e-5).unwrap().upper;
             assert!(price <= 3.0 && price > 2.999_999, "{price}");
         }
-        assert_eq!((groups(&plan), groups(&planned(2_200, 1.0))), (909, 100));
+        assert_eq!((groups(&plan), groups(&planned(2_200, 1.0))), (1000, 150));
     }
 }

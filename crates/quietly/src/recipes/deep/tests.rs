@@ -178,7 +178,7 @@ fn points_follow_the_law() {
     for _ in 0..draws as usize {
         *counts.entry(deep.draw(&terms, &mut bits).unwrap()).or_default() += 1.0;
     }
-    let mut chi = |terms: &Terms| -> f64 {
+    let chi = |terms: &Terms| -> f64 {
         let each = |(y, p): (&Vec<i64>, f64)| {
             let seen = counts.get(y).copied().unwrap_or(0.0);
             assert!(p > 0.0 || seen == 0.0, "{y:?}");
