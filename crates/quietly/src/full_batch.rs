@@ -45,7 +45,7 @@ pub(crate) const CHEAP: &str = "gradient, first steps";
 pub(crate) const LAST: &str = "gradient, last steps";
 
 /// The value of the constant feature.
-const CONSTANT: f64 = 0.5;
+pub(crate) const CONSTANT: f64 = 0.5;
 /// The heavy ball of the cheap steps.
 const MOMENTUM: f64 = 0.4;
 

@@ -1,5 +1,5 @@
-//! The little dense algebra that post-processing needs. Everything here is public by then.
-use nalgebra::{DMatrix, SymmetricEigen};
+//! The little dense algebra that fits need: of public numbers, but for [`solve`].
+use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
 /// A square matrix, row after row.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,6 +73,13 @@ pub(crate) fn eigen(matrix: &[f64], size: usize) -> (Vec<f64>, Vec<f64>) {
         .iter()
         .flat_map(|&k| found.eigenvectors.column(k).iter().copied().collect::<Vec<_>>());
     (values, vectors.collect())
+}
+
+/// The x with matrix · x = right, for a positive definite matrix.
+pub(crate) fn solve(matrix: &Square, right: &[f64]) -> Option<Vec<f64>> {
+    let matrix = DMatrix::from_row_slice(matrix.size, matrix.size, &matrix.entries);
+    let root = matrix.cholesky()?;
+    Some(root.solve(&DVector::from_column_slice(right)).iter().copied().collect())
 }
 
 #[cfg(test)]

@@ -411,7 +411,7 @@ fn regular(matrix: &Square, blur: f64) -> Square {
 }
 
 /// Cholesky's upper triangle U with UᵀU = `matrix`, if that is positive definite.
-fn root(matrix: &Square) -> Option<Square> {
+pub(crate) fn root(matrix: &Square) -> Option<Square> {
     let d = matrix.size;
     let mut u = matrix.clone();
     for k in 0..d {

@@ -7,8 +7,9 @@ use quietly_data::{Private, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    charge::{Charge, Sampler, Stage, normal_quantile},
+    charge::{self, Charge, Sampler, Stage, normal_quantile},
     descent::Residual,
+    design::WIDEST,
     error::Error,
     full_batch::{FIRST, MOMENT, NORM, SCALE, THRESHOLD},
     method::Method,
@@ -20,6 +21,9 @@ use crate::{
 };
 
 mod adaptive_gd;
+mod adassp;
+mod boosted_adassp;
+mod deep;
 mod descent;
 mod dp_ambssgd;
 mod dp_glmtron;
@@ -34,6 +38,9 @@ mod steps;
 mod tests;
 mod threshold;
 mod tree;
+#[cfg(test)]
+mod trial;
+mod tukey_em;
 
 /// The question for a sum of clipped gradients.
 const GRADIENT: &str = "gradient";
@@ -145,7 +152,12 @@ pub(crate) struct Run<'a> {
 impl Run<'_> {
     /// The intercept and the weights, in units of the target's range.
     pub(crate) fn fit(&mut self, watch: &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error> {
-        descent::fit(self, watch)
+        match self.plan.method {
+            Method::AdaSsp => adassp::fit(self, watch),
+            Method::BoostedAdaSsp => boosted_adassp::fit(self, watch),
+            Method::TukeyEm => tukey_em::fit(self, watch),
+            _ => descent::fit(self, watch),
+        }
     }
 }
 
@@ -159,7 +171,7 @@ pub(crate) fn plan(plan: &mut Plan, wishes: &Wishes, mu: f64) -> Result<bool, Er
     Error::unless(links.contains(&plan.link), "method", want, plan.method.name())?;
     let Some((sampler, mut recipe)) = recipe(plan, wishes, mu)? else {
         wishes.none()?;
-        return Ok(false);
+        return statistics(plan, mu);
     };
     let unused = wishes.public && !matches!(recipe.clip, Clip::Public { .. });
     Error::unless(!unused, "public table", UNUSED, "given")?;
@@ -167,7 +179,7 @@ pub(crate) fn plan(plan: &mut Plan, wishes: &Wishes, mu: f64) -> Result<bool, Er
     // Whitening pays where the noise of the second moment is well below the moment itself.
     let d = (plan.width + 1) as f64;
     let blur = d.powf(1.5) / (MOMENT_SHARE.sqrt() * mu * plan.rows as f64);
-    recipe.whiten &= blur < 0.25 && plan.width <= crate::design::WIDEST;
+    recipe.whiten &= blur < 0.25 && plan.width <= WIDEST;
     let neighbours = plan.budget.neighbours();
     plan.calibrate(|noise| recipe.stages(sampler, neighbours, mu, noise))?;
     recipe.step_size = recipe.step(plan);
@@ -184,6 +196,34 @@ pub(crate) fn plan(plan: &mut Plan, wishes: &Wishes, mu: f64) -> Result<bool, Er
     }
     plan.expected_loss = recipe.noise_in_a_step(plan).powi(2) / recipe.steps as f64;
     plan.recipe = Some(recipe);
+    Ok(true)
+}
+
+/// Plans a method that is no descent; false if it is none of the papers'.
+fn statistics(plan: &mut Plan, mu: f64) -> Result<bool, Error> {
+    let shape = plan.clone();
+    match plan.method {
+        Method::AdaSsp | Method::BoostedAdaSsp | Method::TukeyEm if plan.width > WIDEST => {
+            return Err(Error::TooLarge {
+                what: "a least-squares fit in closed form",
+                needed: format!("{:.0e} operations", (plan.width as f64).powi(3) * 17.0),
+                instead: "take at most 1000 features, or another method",
+            });
+        }
+        Method::AdaSsp => plan.calibrate(|noise| adassp::stages(&shape, mu, noise))?,
+        Method::BoostedAdaSsp => {
+            plan.calibrate(|noise| boosted_adassp::stages(&shape, mu, noise))?
+        }
+        Method::TukeyEm => {
+            plan.stages = tukey_em::stages(plan);
+            let event = charge::event(plan.sampler, &plan.stages)?;
+            let (neighbours, delta) = (plan.budget.neighbours(), plan.budget.delta());
+            plan.epsilon = quietly_accounting::epsilon(&event, neighbours, delta)?.upper;
+        }
+        _ => return Ok(false),
+    }
+    let d = (plan.width + 1) as f64;
+    plan.expected_loss = 9.0 * d * d / (0.3 * (mu * plan.rows as f64).powi(2));
     Ok(true)
 }
 
@@ -220,9 +260,9 @@ fn recipe(plan: &Plan, wishes: &Wishes, mu: f64) -> Result<Option<(Sampler, Reci
 /// Whether a plan's questions are those of its recipe under its sampler, up to their noise: a plan can be written, read
 /// and changed, and one that runs otherwise than it is charged must not run.
 pub(crate) fn sound(plan: &Plan) -> bool {
-    let Some(recipe) = plan.recipe.as_ref().filter(|_| plan.budget.is_private()) else {
+    if !plan.budget.is_private() {
         return false;
-    };
+    }
     let (sampler, neighbours) = (plan.sampler, plan.budget.neighbours());
     let shape = |stages: &[Stage]| -> Vec<(String, u64, u64, bool)> {
         let charges = |stage: &Stage| {
@@ -231,6 +271,18 @@ pub(crate) fn sound(plan: &Plan) -> bool {
         };
         stages.iter().flat_map(charges).collect()
     };
+    let full = sampler == Sampler::Full && plan.recipe.is_none();
+    match plan.method {
+        Method::AdaSsp => {
+            return full && shape(&plan.stages) == shape(&adassp::stages(plan, 1.0, 1.0));
+        }
+        Method::BoostedAdaSsp => {
+            return full && shape(&plan.stages) == shape(&boosted_adassp::stages(plan, 1.0, 1.0));
+        }
+        Method::TukeyEm => return full && shape(&plan.stages) == shape(&tukey_em::stages(plan)),
+        _ => {}
+    }
+    let Some(recipe) = &plan.recipe else { return false };
     let steps: u64 = plan.stages.iter().filter(|s| !s.all_rows).map(|s| s.steps).sum();
     let right = match sampler {
         Sampler::Full => recipe.noise != Noise::Tree && recipe.clip != Clip::Stat,
@@ -372,7 +424,7 @@ impl Recipe {
 fn noise_of(charge: &Charge) -> f64 {
     match charge.mechanism {
         crate::charge::Mechanism::Gaussian { noise } => noise,
-        crate::charge::Mechanism::Selection { .. } => unreachable!("a sum"),
+        _ => unreachable!("a sum"),
     }
 }
 

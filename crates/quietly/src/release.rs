@@ -26,6 +26,13 @@ pub(crate) struct LatticeSum {
     pub(crate) unit: f64,
 }
 
+/// What a mechanism with a proof of its own is to keep.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Promise {
+    pub(crate) epsilon: f64,
+    pub(crate) delta: f64,
+}
+
 /// The largest noise that can be drawn, in lattice units, with room to spare.
 const MOST_NOISE: f64 = (1_u64 << 44) as f64;
 
@@ -123,7 +130,7 @@ impl Door {
         let open = self.open.iter().find(|o| o.purpose == purpose);
         match open.unwrap_or_else(|| panic!("{purpose} is not in the plan")).mechanism {
             Mechanism::Gaussian { noise } => noise,
-            Mechanism::Selection { .. } => panic!("{purpose} is not planned as a sum"),
+            _ => panic!("{purpose} is not planned as a sum"),
         }
     }
 
@@ -229,6 +236,23 @@ impl Door {
             ExponentialMechanism::new(rate, LEVEL_BITS)?.choose(&scores, &mut bits)
         };
         Ok(scores.map(choose).declassify()?)
+    }
+
+    /// The answer of a mechanism that comes with a proof of its own: for neighbouring values it must be
+    /// (ε, δ)-indistinguishable, with the planned ε and δ, which it is given together with randomness that nothing else uses.
+    ///
+    /// Nothing here adds noise: the proof stands where the mechanism does, and what it returns is public.
+    pub(crate) fn promised<T, U>(
+        &mut self,
+        purpose: &str,
+        value: Private<T>,
+        mechanism: impl FnOnce(T, Promise, &Stream, u64) -> Result<U, Error>,
+    ) -> Result<U, Error> {
+        let (planned, stream, step) = self.enter(purpose);
+        let Mechanism::Promise { epsilon, delta } = planned else {
+            panic!("{purpose} is not planned as a promise");
+        };
+        mechanism(value.declassify(), Promise { epsilon, delta }, stream, step)
     }
 
     fn gaussian(&mut self, purpose: &str) -> (f64, &Stream, u64) {
@@ -510,6 +534,23 @@ mod tests {
         let mut sum = vec![12345, -1];
         assert_eq!(coarsened(&mut sum, bound, 1.0, 10.0, 2.0), (bound, 1.0));
         assert_eq!(sum, [12345, -1]);
+    }
+
+    #[test]
+    fn a_mechanism_with_a_proof_is_given_what_was_promised() {
+        let mut door = door(Mechanism::Promise { epsilon: 0.5, delta: 1e-6 }, 1, 5);
+        let found = door.promised("test", Private::new(3), |value, promise, stream, step| {
+            assert_eq!((value, promise.epsilon, promise.delta, step), (3, 0.5, 1e-6, 0));
+            Ok(stream.bits(step)?.below(1)?)
+        });
+        assert_eq!(found.unwrap(), 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "is not planned as a promise")]
+    fn a_sum_is_no_promise() {
+        let mut door = door(Mechanism::Gaussian { noise: 1.0 }, 1, 5);
+        let _ = door.promised("test", Private::new(3), |_, _, _, _| Ok(()));
     }
 
     #[test]
