@@ -58,6 +58,7 @@ pub use crate::{
     recipes::Recipe,
 };
 
+pub mod audit;
 mod bounds;
 mod budget;
 mod certificate;
