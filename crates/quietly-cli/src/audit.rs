@@ -149,7 +149,7 @@ pub(crate) struct CanaryArgs {
     /// Look into a mechanism: gaussian, allocation or poisson
     #[arg(long, value_name = "NAME", hide_possible_values = true, value_enum, default_value_t = Inside::Gaussian)]
     mechanism: Inside,
-    /// How many noisy sums the mechanism releases; 1, or 10 if rows are sampled
+    /// How many noisy sums the mechanism releases; 1, or 20 if rows are sampled
     #[arg(long, value_name = "T")]
     steps: Option<Count>,
     /// Break it on purpose: half-noise, shuffled-as-poisson or shuffled-as-allocation
@@ -163,7 +163,7 @@ pub(crate) struct CanaryArgs {
     /// How many features a table has
     #[arg(long, value_name = "D", default_value = "5")]
     features: Count,
-    /// How many runs with the canary, and as many without; 100000, or 2000 fits
+    /// How many runs with the canary, and as many without; 200000, or 2000 fits
     #[arg(long, value_name = "R")]
     runs: Option<Count>,
 }
@@ -258,7 +258,7 @@ fn canary(args: &CanaryArgs, screen: &mut Screen) -> Result<(), Failure> {
         (found, describe(&plan), key)
     } else {
         let (mechanism, name, key) = args.mechanism()?;
-        let runs = usual(100_000)?;
+        let runs = usual(200_000)?;
         let release = |with, run| mechanism.release(with, run);
         let found = audit::canary(mechanism.claim(), runs, release, &mut watch);
         (found, format!("{name}, noise {:.4}", mechanism.noise()), key)
@@ -315,7 +315,7 @@ impl CanaryArgs {
             (broken, Inside::Allocation) => (Scheme::Allocation, broken.map(|_| Broken::HalfNoise)),
             (broken, Inside::Poisson) => (Scheme::Poisson, broken.map(|_| Broken::HalfNoise)),
         };
-        let usual = if scheme == Scheme::Full { 1 } else { 10 };
+        let usual = if scheme == Scheme::Full { 1 } else { 20 };
         let steps = self.steps.map_or(Ok(usual), |steps| steps.at_least_one("steps"))?;
         let usual = match broken {
             Some(Broken::Shuffled) => Neighbours::ReplaceOne,

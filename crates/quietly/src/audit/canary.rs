@@ -127,11 +127,12 @@ pub fn canary(
     let error = 0.25 * FALSE_ACCUSATION;
     let delta = claim.delta;
     let epsilon = |s: &Sighting| ((s.least_hits - delta) / s.most_false_alarms).max(1.0).ln();
-    let excess = |s: &Sighting| s.least_hits - claim.hits(s.most_false_alarms);
+    // In units of normal quantiles, in which a Gaussian's curve is a straight line.
+    let probit = |p: f64| quantile(p.clamp(1e-12, 1.0 - 1e-12));
+    let excess = |s: &Sighting| probit(s.least_hits) - probit(claim.hits(s.most_false_alarms));
     let sighting = late.judge(early.choose(error, epsilon), error);
     let curve = late.judge(early.choose(error, excess), error);
-    let mu = quantile(curve.least_hits.clamp(1e-12, 1.0 - 1e-12))
-        - quantile(curve.most_false_alarms.clamp(1e-12, 1.0 - 1e-12));
+    let mu = probit(curve.least_hits) - probit(curve.most_false_alarms);
     without.sort_by(f64::total_cmp);
     with.sort_by(f64::total_cmp);
     Ok(Canary {

@@ -45,8 +45,8 @@ pub struct Mechanism {
 }
 
 /// A gradient in its lattice: its norm is the clip bound, exactly.
-const GRADIENT: [i64; 4] = [1 << 20; 4];
-const BOUND: f64 = (1_u64 << 21) as f64;
+const GRADIENT: [i64; 2] = [3 << 19, 4 << 19];
+const BOUND: f64 = (5_u64 << 19) as f64;
 /// How many rows a block has, for shuffled tables.
 const BLOCK: i64 = 10;
 
