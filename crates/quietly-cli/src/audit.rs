@@ -215,7 +215,7 @@ fn tracing(args: &TracingArgs, screen: &mut Screen) -> Result<(), Failure> {
         {
             say_proven(name, epsilon, common.delta.0, neighbours, screen)?;
         }
-        say_seen(found.epsilon, found.confidence, "a row is replaced", screen)?;
+        say_seen(found.epsilon, found.confidence, ", for a replaced row", screen)?;
         screen.say("\n                               found   at least  allowed")?;
         let mut line = |name: &str, m: &audit::Mean| {
             let allowed = (m.most * 1e4).ceil() / 1e4;
@@ -261,7 +261,7 @@ fn canary(args: &CanaryArgs, screen: &mut Screen) -> Result<(), Failure> {
         let runs = usual(200_000)?;
         let release = |with, run| mechanism.release(with, run);
         let found = audit::canary(mechanism.claim(), runs, release, &mut watch);
-        (found, format!("{name}, noise {:.4}", mechanism.noise()), key)
+        (found, format!("{name} (noise {:.3})", mechanism.noise()), key)
     };
     drop(progress);
     let found = found?;
@@ -271,20 +271,16 @@ fn canary(args: &CanaryArgs, screen: &mut Screen) -> Result<(), Failure> {
     } else {
         screen.say(&screen.bold(&format!("a canary in {what}")))?;
         say_proven("proven", claim.epsilon, claim.delta, claim.neighbours, screen)?;
-        let relation = match claim.neighbours {
-            Neighbours::AddRemove => "the canary is there or not",
-            Neighbours::ReplaceOne => "the canary is replaced",
-        };
-        say_seen(found.epsilon, found.confidence, relation, screen)?;
+        say_seen(found.epsilon, found.confidence, "", screen)?;
         screen
             .say(&format!("  as mu    at least {:<9} if it is Gaussian", words::low(found.mu)))?;
         let (sighting, ceiling) = &found.curve;
         screen.say(&format!(
-            "  curve    hits at least {:.4} of {:.4} allowed, at {:.4} false alarms or fewer",
-            sighting.least_hits, ceiling, sighting.most_false_alarms
+            "  curve    at {:.4} false alarms at least {:.4} hits, of {:.4} allowed",
+            sighting.most_false_alarms, sighting.least_hits, ceiling
         ))?;
         screen.say(&format!(
-            "  runs     {} with the canary, {} without; half of them chose the tests",
+            "  runs     {} with the canary, {} without; half of them to choose a test",
             found.runs, found.runs
         ))?;
     }
@@ -336,11 +332,13 @@ impl CanaryArgs {
             _ => format!("{steps} sums, each with chance 1/{steps}"),
         };
         let name = match (broken, scheme) {
-            (Some(Broken::HalfNoise), _) => format!("{sums}, BROKEN: half of the noise"),
+            (Some(Broken::HalfNoise), _) => format!("{sums}, BROKEN: half the noise"),
             (Some(_), Scheme::Poisson) => {
-                format!("{steps} shuffled blocks, BROKEN: charged as Poisson samples")
+                format!("{steps} blocks of a shuffle, BROKEN: charged as Poisson samples")
             }
-            (Some(_), _) => format!("{steps} shuffled blocks, BROKEN: charged as an allocation"),
+            (Some(_), _) => {
+                format!("{steps} blocks of a shuffle, BROKEN: charged as an allocation")
+            }
             (None, _) => sums,
         };
         Ok((made, name, key))
@@ -380,7 +378,7 @@ fn say_seen(
 ) -> Result<(), Failure> {
     let sure = 100.0 * confidence;
     Ok(screen.say(&format!(
-        "  seen     epsilon at least {:<9} with confidence {sure:.1} %: {relation}",
+        "  seen     epsilon at least {:<9} with confidence {sure:.1} %{relation}",
         words::low(epsilon)
     ))?)
 }
@@ -402,8 +400,7 @@ fn conclude(
         return Ok(());
     }
     let said = if claim.epsilon.is_finite() {
-        "verdict: within the claim. That is no proof: another attack may see more. The table above \
-         says how much of the claim this one could check."
+        "verdict: within the claim. That is no proof: another attack may see more than this one."
     } else {
         "verdict: nothing was claimed, so nothing can be caught."
     };
@@ -419,7 +416,7 @@ fn claim_json(claim: &Claim) -> Value {
 fn histogram_json(names: [&str; 2], series: [&[f64]; 2]) -> Value {
     let found = svg::histogram(series);
     let [first, second] = found.shares;
-    json!({ "from": found.from, "step": found.step, names[0]: first, names[1]: second })
+    json!({ "from": found.from, "step": found.step, (names[0]): first, (names[1]): second })
 }
 
 fn sighting_json(s: &Sighting) -> Value {

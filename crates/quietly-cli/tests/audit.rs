@@ -8,7 +8,7 @@ use run::Folder;
 #[test]
 fn a_right_mechanism_passes_and_a_broken_one_is_caught() {
     let folder = Folder::new();
-    let right = "audit canary --epsilon 2 --runs 20000 --seed 1";
+    let right = "audit canary --epsilon 1 --seed 1";
     let said = folder.good(&format!("{right} --svg scores.svg"));
     for part in
         ["proven   epsilon at most", "seen     epsilon at least", "99.9 %", "within the claim"]
@@ -23,7 +23,7 @@ fn a_right_mechanism_passes_and_a_broken_one_is_caught() {
 
     let value = folder.json(right);
     let number = |path: &str| value.pointer(path).and_then(Value::as_f64).expect(path);
-    assert!(number("/seen/epsilon") > 0.5 && number("/seen/epsilon") < number("/proven/epsilon"));
+    assert!(number("/seen/epsilon") > 0.3 && number("/seen/epsilon") < number("/proven/epsilon"));
     assert_eq!(
         (value["verdict"].as_str(), number("/seen/confidence")),
         (Some("within the claim"), 0.999)
@@ -31,7 +31,8 @@ fn a_right_mechanism_passes_and_a_broken_one_is_caught() {
     let shares = value.pointer("/scores/with").and_then(Value::as_array).unwrap();
     assert!((shares.iter().filter_map(Value::as_f64).sum::<f64>() - 1.0).abs() < 1e-9);
 
-    // The control: the same with half of the noise. The numbers are there, and so is the refusal.
+    // The control: the same with half of the noise, at the usual number of runs. (With a tenth of them the curve is
+    // exceeded, but epsilon itself is not yet.) The numbers are there, and so is the refusal.
     let done = folder.quietly(&format!("{right} --broken half-noise --json"));
     assert_eq!(done.code, 1, "{}", done.stderr);
     let value: Value = serde_json::from_str(&done.stdout).unwrap();

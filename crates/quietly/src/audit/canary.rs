@@ -86,12 +86,11 @@ impl Canary {
 /// use std::ops::ControlFlow;
 ///
 /// let quiet = &mut |_| ControlFlow::Continue(());
-/// let audit = |broken| {
+/// let mut audit = |broken| {
 ///     let budget = Budget::new(4.0, 1e-5)?;
 ///     let mechanism = Mechanism::new(Scheme::Full, 1, budget, broken, &Key::from_seed(1))?;
-///     canary(mechanism.claim(), 2000, |with, run| mechanism.release(with, run), &mut *quiet)
+///     canary(mechanism.claim(), 2000, |with, run| mechanism.release(with, run), quiet)
 /// };
-/// let mut audit = audit;
 /// assert_eq!(audit(None)?.verdict(), Verdict::Within);
 /// assert_eq!(audit(Some(Broken::HalfNoise))?.verdict(), Verdict::Caught);
 /// # Ok::<(), quietly::Error>(())
