@@ -207,6 +207,7 @@ fn tracing(args: &TracingArgs, screen: &mut Screen) -> Result<(), Failure> {
         screen.say_json(&tracing_json(&found, &plan, &key))?;
     } else {
         screen.say(&screen.bold(&format!("tracing {models} models of {what}")))?;
+        warn(&plan.warnings, screen)?;
         let proven = [("proven", budget.neighbours(), plan.epsilon)];
         let other = [("", Neighbours::ReplaceOne, found.claim.epsilon)];
         let both = budget.neighbours() == Neighbours::AddRemove;
@@ -224,10 +225,13 @@ fn tracing(args: &TracingArgs, screen: &mut Screen) -> Result<(), Failure> {
         line("member above stranger (AUC)", &found.pairs)?;
         let (rate, hits) = &found.hits[0];
         line(&format!("hits at {:.2} % false alarms", 100.0 * rate), hits)?;
+        let theory = match plan.link {
+            Link::Linear => format!("; least squares: {:.2}", (0.5 * plan.width as f64).sqrt()),
+            Link::Relu => String::new(),
+        };
         screen.say(&format!(
-            "  members stand {:.2} standard errors above strangers; least squares: {:.2}",
-            found.z,
-            (0.5 * plan.width as f64).sqrt()
+            "  members stand {:.2} standard errors above strangers{theory}",
+            found.z
         ))?;
     }
     common.draw(
@@ -250,26 +254,27 @@ fn canary(args: &CanaryArgs, screen: &mut Screen) -> Result<(), Failure> {
         ControlFlow::Continue(())
     };
     let usual = |count: u64| args.runs.map_or(Ok(count), |runs| runs.get("runs"));
-    let (found, what, key) = if let Some(method) = &args.method {
+    let (found, what, warnings, key) = if let Some(method) = &args.method {
         let budget = common.budget(Neighbours::AddRemove)?;
         let plan = args.fits.plan(method, args.features.get("features")?, budget)?;
         let (runs, key) = (usual(2000)?, common.key()?);
         let found = audit::canary_in_fits(&plan, runs, &key, &mut watch);
-        (found, describe(&plan), key)
+        (found, describe(&plan), plan.warnings, key)
     } else {
         let (mechanism, name, key) = args.mechanism()?;
         let runs = usual(200_000)?;
         let release = |with, run| mechanism.release(with, run);
         let found = audit::canary(mechanism.claim(), runs, release, &mut watch);
-        (found, format!("{name} (noise {:.3})", mechanism.noise()), key)
+        (found, format!("{name} (noise {:.3})", mechanism.noise()), vec![], key)
     };
     drop(progress);
     let found = found?;
     let claim = &found.claim;
     if common.json {
-        screen.say_json(&canary_json(&found, &what, &key))?;
+        screen.say_json(&canary_json(&found, &what, &warnings, &key))?;
     } else {
         screen.say(&screen.bold(&format!("a canary in {what}")))?;
+        warn(&warnings, screen)?;
         say_proven("proven", claim.epsilon, claim.delta, claim.neighbours, screen)?;
         say_seen(found.epsilon, found.confidence, "", screen)?;
         screen
@@ -334,15 +339,23 @@ impl CanaryArgs {
         let name = match (broken, scheme) {
             (Some(Broken::HalfNoise), _) => format!("{sums}, BROKEN: half the noise"),
             (Some(_), Scheme::Poisson) => {
-                format!("{steps} blocks of a shuffle, BROKEN: charged as Poisson samples")
+                format!("{steps} shuffled blocks, BROKEN: charged as Poisson samples")
             }
             (Some(_), _) => {
-                format!("{steps} blocks of a shuffle, BROKEN: charged as an allocation")
+                format!("{steps} shuffled blocks, BROKEN: charged as an allocation")
             }
             (None, _) => sums,
         };
         Ok((made, name, key))
     }
+}
+
+/// Where a plan learns little, there is little to see, and a pass says little.
+fn warn(warnings: &[String], screen: &mut Screen) -> Result<(), Failure> {
+    for warning in warnings {
+        screen.say(&words::wrap(&format!("warning: {warning}"), "", WIDTH))?;
+    }
+    Ok(())
 }
 
 fn describe(plan: &Plan) -> String {
@@ -427,7 +440,7 @@ fn sighting_json(s: &Sighting) -> Value {
     })
 }
 
-fn canary_json(found: &Canary, what: &str, key: &Key) -> Value {
+fn canary_json(found: &Canary, what: &str, warnings: &[String], key: &Key) -> Value {
     let (curve, ceiling) = &found.curve;
     let mut curve = sighting_json(curve);
     curve.as_object_mut().expect("made as one").insert("hits_allowed".into(), json!(ceiling));
@@ -435,7 +448,7 @@ fn canary_json(found: &Canary, what: &str, key: &Key) -> Value {
         "attack": "canary", "of": what, "proven": claim_json(&found.claim),
         "seen": { "epsilon": found.epsilon, "mu": found.mu, "confidence": found.confidence },
         "verdict": found.verdict().name(), "runs": found.runs,
-        "test": sighting_json(&found.sighting), "curve": curve,
+        "test": sighting_json(&found.sighting), "curve": curve, "warnings": warnings,
         "randomness": key.source().to_string(),
         "scores": histogram_json(["without", "with"], [&found.without, &found.with]),
     })
@@ -451,7 +464,7 @@ fn tracing_json(found: &Tracing, plan: &Plan, key: &Key) -> Value {
     });
     json!({
         "attack": "tracing", "method": plan.method.name(), "model": plan.link.name(),
-        "rows": plan.rows, "features": plan.width, "runs": found.models,
+        "rows": plan.rows, "features": plan.width, "runs": found.models, "warnings": plan.warnings,
         "proven": {
             "epsilon": words::json(plan.epsilon), "delta": plan.budget.delta(),
             "neighbours": plan.budget.neighbours().name(),
