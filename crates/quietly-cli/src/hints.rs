@@ -26,6 +26,9 @@ impl Failure {
             }
             Failure::NoSuchMethod(_) => "`quietly methods` lists them".into(),
             Failure::Unreadable { flag, .. } if flag == "--format" => "or leave it out: the file's name says it, too".into(),
+            Failure::Unreadable { flag, .. } if flag == "--method" || flag == "--model" => {
+                "`quietly audit tracing --help` starts with an example".into()
+            }
             Failure::Unreadable { flag, .. } if flag == "--delimiter" => "such as --delimiter ';', or --delimiter tab".into(),
             Failure::Unreadable { .. } => "write numbers with a point and without units".into(),
             Failure::Question(_) => "for example --delta 1e-5".into(),
@@ -33,6 +36,9 @@ impl Failure {
             Failure::Usage { help, .. } => help.clone(),
             Failure::Unfinished { .. } => "`quietly --help` starts with an example".into(),
             Failure::NoSuchCode(_) => "`quietly explain` lists all codes".into(),
+            Failure::Caught { .. } => {
+                "the noise, the sampling or the accounting is wrong, unless --broken asked for it; try another --seed".into()
+            }
             Failure::Output(_) => "is the disk full?".into(),
             Failure::Broken(_) => "please report it, with the command you typed".into(),
         }

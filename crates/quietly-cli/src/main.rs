@@ -5,6 +5,7 @@
 //! * `args` declares the command line, `help` its pages; `tables`, `scheme` and `correlated` turn flags into questions.
 //! * `init`, `bounds`, `fit` (with `plan`), `methods`, `predict`, `evaluate`, `certificate` and `example` are the verbs on tables.
 //! * `account`, `calibrate`, `compare` and `explain` are the verbs on mechanisms.
+//! * `audit` attacks on made-up tables, and draws what it saw with `svg`.
 //! * `failure` holds every error with its code, `hints` what to do about each; `words`, `plot`, `screen`, `output` and `stop` deal with the world.
 #![forbid(unsafe_code)]
 
@@ -20,6 +21,7 @@ use crate::{
 
 mod account;
 mod args;
+mod audit;
 mod bounds;
 mod calibrate;
 mod certificate;
@@ -41,6 +43,7 @@ mod predict;
 mod scheme;
 mod screen;
 mod stop;
+mod svg;
 mod tables;
 mod words;
 
@@ -101,6 +104,7 @@ fn run() -> Result<(), Failure> {
             let (plan, _, budget) = what.parts()?;
             calibrate::run(&plan, budget, &mut screen)
         }
+        Verb::Audit { what } => audit::run(what, &mut screen),
         Verb::Explain { code, markdown, json } => {
             explain::run(code.as_deref(), *markdown, *json, &mut screen)
         }

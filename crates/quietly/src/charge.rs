@@ -211,7 +211,7 @@ pub(crate) fn selection_mu(epsilon: f64) -> f64 {
 }
 
 /// The x with 1 - Φ(x) = q, for q in (1e-300, 1/2]: Newton on the logarithm, which is concave.
-fn upper_quantile(q: f64) -> f64 {
+pub(crate) fn upper_quantile(q: f64) -> f64 {
     let mut x = 0.0_f64;
     for _ in 0..100 {
         let tail = 0.5 * libm::erfc(x / std::f64::consts::SQRT_2);
