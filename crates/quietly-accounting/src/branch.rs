@@ -188,6 +188,11 @@ fn leaf(event: &Event, neighbours: Neighbours) -> Result<Branch, Error> {
             let lower = vec![Account::part(Part::Pure { epsilon: 0.5 * range })];
             Branch { direct: both(range), absent: both(*add_remove), lower, through_absence: false }
         }
+        Kind::Promise { epsilon, delta } => {
+            // The dominating pair is itself such a mechanism, so that no bound could be lower.
+            let account = Account::part(Part::Promise { epsilon: *epsilon, delta: *delta });
+            Branch::exact(account.clone(), account, "promise, privacy loss distribution")
+        }
         Kind::Poisson { rate, noise } => {
             let method = "Poisson, privacy loss distribution";
             let account = |n| sampled(*rate, *noise, 1, n);

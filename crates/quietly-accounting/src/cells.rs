@@ -37,6 +37,8 @@ pub(crate) struct Cells {
     pub(crate) over_excess: f64,
     /// e^top Q(over).
     pub(crate) over_rest: f64,
+    /// P-mass of losses that are infinite whatever the grid.
+    pub(crate) infinite: f64,
 }
 
 /// One cell: its P-mass, A, B (see the module) and the error bound of all three.
@@ -74,7 +76,10 @@ impl Cells {
             Side::Above => self.above(),
             Side::Below => self.below(),
         };
-        let infinite = if side == Side::Above { self.over_excess } else { 0.0 };
+        let infinite = match side {
+            Side::Above => self.over_excess + self.infinite * (1.0 + ROUNDING),
+            Side::Below => self.infinite * (1.0 - ROUNDING),
+        };
         Grid { step: self.step, offset: self.offset, first: self.first, mass, infinite }
     }
 
@@ -184,6 +189,7 @@ impl Cells {
             under: 0.0,
             over_excess: 0.0,
             over_rest: 0.0,
+            infinite: 0.0,
         }
     }
 }

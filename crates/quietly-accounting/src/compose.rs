@@ -324,10 +324,15 @@ impl Curve {
         let unit = (self.scale - self.theta * away).exp();
         if above {
             // 1e-9: exponentials; what the difference of the two sums loses is below n·U·unit, and the noise is above it.
-            (finite * (1.0 + 1e-9) + self.noise * unit + self.beyond + self.infinite).min(1.0)
+            (finite * (1.0 + 1e-9)
+                + self.noise * unit
+                + self.beyond
+                + self.infinite * (1.0 + 1e-12))
+                .min(1.0)
         } else {
             let wrap = self.wrap.iter().map(|(t, g)| g - t * epsilon).fold(0.0, f64::min).exp();
-            (finite * (1.0 - 1e-9) - (self.noise + wrap) * unit).max(0.0)
+            let finite = (finite * (1.0 - 1e-9) - (self.noise + wrap) * unit).max(0.0);
+            finite + self.infinite * (1.0 - 1e-9)
         }
     }
 

@@ -28,6 +28,7 @@ pub(crate) enum Kind {
     Gaussian { noise: f64 },
     Laplace { scale: f64 },
     Selection { add_remove: f64, replace_one: f64 },
+    Promise { epsilon: f64, delta: f64 },
     Poisson { rate: f64, noise: f64 },
     FixedSize { rate: f64, noise: f64 },
     Allocation { steps: u64, select: u64, noise: f64 },
@@ -84,6 +85,26 @@ impl Event {
         Error::within("epsilon", want, add_remove, range.contains(&add_remove))?;
         Error::within("epsilon", want, replace_one, (1e-6..=200.0).contains(&replace_one))?;
         Ok(Kind::Selection { add_remove, replace_one }.into())
+    }
+
+    /// Something that is proven to be (ε, δ)-differentially private, and of which nothing else is known: the same under
+    /// either relation.
+    ///
+    /// ```
+    /// use quietly_accounting::{Event, Neighbours, epsilon};
+    ///
+    /// let run = Event::promise(1.0, 1e-6)?.then(Event::gaussian(10.0)?);
+    /// let cost = epsilon(&run, Neighbours::AddRemove, 1e-5)?;
+    /// assert!(cost.upper < 1.39 && cost.relative_width() < 0.01);
+    /// // Below its own δ it promises nothing.
+    /// assert_eq!(epsilon(&run, Neighbours::AddRemove, 1e-7)?.upper, f64::INFINITY);
+    /// # Ok::<(), quietly_accounting::Error>(())
+    /// ```
+    pub fn promise(epsilon: f64, delta: f64) -> Result<Event, Error> {
+        let known = (1e-6..=100.0).contains(&epsilon);
+        Error::within("epsilon", "from 0.000001 to 100", epsilon, known)?;
+        Error::within("delta", "from 0 to 0.5", delta, (0.0..=0.5).contains(&delta))?;
+        Ok(Kind::Promise { epsilon, delta }.into())
     }
 
     /// A sum over a sample that each record joins with probability `rate`, on its own, with Gaussian noise.

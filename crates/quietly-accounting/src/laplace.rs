@@ -1,4 +1,4 @@
-//! Losses with closed forms: Laplace noise and pure ε.
+//! Losses with closed forms: Laplace noise, pure ε and (ε, δ).
 use crate::cells::Cells;
 
 /// Laplace noise of scale `scale` times the sensitivity: P = Lap(0), Q = Lap(1), its own reverse.
@@ -43,12 +43,13 @@ pub(crate) fn laplace(scale: f64, step: f64) -> Cells {
     cells
 }
 
-/// The pair that dominates every ε-DP mechanism: loss ±ε, with probability 1/(1 + e^-ε) of the upper sign
-/// (Kairouz, Oh and Viswanath, 2015).
-pub(crate) fn pure(epsilon: f64, step: f64) -> Cells {
+/// The pair that dominates every (ε, δ)-DP mechanism: an infinite loss with probability δ, otherwise ±ε, with probability
+/// 1/(1 + e^-ε) of the upper sign (Kairouz, Oh and Viswanath, 2015, Theorem 3.1 and its proof). Its own reverse.
+pub(crate) fn promise(epsilon: f64, delta: f64, step: f64) -> Cells {
     let count = (epsilon / step).round().max(1.0) as i64;
     let mut cells = Cells::empty(step, -count - 1, 2 * count as usize + 2);
-    cells.add_atom(epsilon, 1.0 / (1.0 + (-epsilon).exp()));
-    cells.add_atom(-epsilon, 1.0 / (1.0 + epsilon.exp()));
+    cells.add_atom(epsilon, (1.0 - delta) / (1.0 + (-epsilon).exp()));
+    cells.add_atom(-epsilon, (1.0 - delta) / (1.0 + epsilon.exp()));
+    cells.infinite = delta;
     cells
 }

@@ -24,6 +24,8 @@ pub(crate) enum Part {
     Laplace { scale: f64 },
     /// Anything ε-DP.
     Pure { epsilon: f64 },
+    /// Anything (ε, δ)-DP.
+    Promise { epsilon: f64, delta: f64 },
     /// One pass of random allocation.
     Allocation { steps: u64, sigma: f64 },
     /// Very many Poisson samples, as one.
@@ -128,7 +130,7 @@ impl Part {
             Part::Gaussian { sigma } => 1.0 / sigma,
             Part::Known { laws } => laws.iter().map(|(p, mu)| p * mu * mu).sum::<f64>().sqrt(),
             Part::Laplace { scale } => 0.5 / scale,
-            Part::Pure { epsilon } => *epsilon,
+            Part::Pure { epsilon } | Part::Promise { epsilon, .. } => *epsilon,
             Part::Allocation { steps, sigma } => {
                 ((1.0 / (sigma * sigma)).min(4.0).exp_m1() / *steps as f64).sqrt()
             }
@@ -150,7 +152,7 @@ impl Part {
     pub(crate) fn unit(&self) -> Option<f64> {
         match self {
             Part::Laplace { scale } => Some(1.0 / scale),
-            Part::Pure { epsilon } => Some(*epsilon),
+            Part::Pure { epsilon } | Part::Promise { epsilon, .. } => Some(*epsilon),
             _ => None,
         }
     }
@@ -171,7 +173,7 @@ impl Part {
                 of(Kind::Gaussian, 1.0, 1.0 / mu)
             }
             Part::Laplace { scale } => 2.0 / scale,
-            Part::Pure { epsilon } => 2.0 * epsilon,
+            Part::Pure { epsilon } | Part::Promise { epsilon, .. } => 2.0 * epsilon,
             Part::Allocation { sigma, .. } => of(Kind::Gaussian, 1.0, sigma),
             Part::Many { ref sampled, .. } => sampled.length(tail) + 16.0 * self.spread(),
         }
@@ -194,7 +196,8 @@ impl Ready<'_> {
                 Part::Gaussian { sigma } => mixture(Kind::Gaussian, 1.0, sigma),
                 Part::Known { ref laws } => known(laws, step, tail),
                 Part::Laplace { scale } => laplace::laplace(scale, step),
-                Part::Pure { epsilon } => laplace::pure(epsilon, step),
+                Part::Pure { epsilon } => laplace::promise(epsilon, 0.0, step),
+                Part::Promise { epsilon, delta } => laplace::promise(epsilon, delta, step),
                 Part::Allocation { .. } | Part::Many { .. } => unreachable!("made ready as a law"),
             },
         }

@@ -137,6 +137,9 @@ impl Cost {
             Kind::Poisson { rate, noise } => Cost::Sampled(Sampled::poisson(*rate, *noise)),
             // Removing a record is replacing it by the null record; it still makes way for another in the batch.
             Kind::FixedSize { rate, noise } => Cost::Sampled(Sampled::fixed_size(*rate, *noise)),
+            Kind::Promise { .. } => {
+                return refuse("the Rényi divergence of a promise, which may be infinite");
+            }
             Kind::Allocation { .. } => return refuse("the Rényi divergence of random allocation"),
             Kind::Correlated(run) => {
                 let upper = run.bounds(neighbours)?.upper;

@@ -5,6 +5,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use quietly_accounting::Neighbours;
 
 use crate::{
+    audit::Audit,
     bounds::Bounds,
     certificate::Show,
     correlated::Correlated,
@@ -72,6 +73,11 @@ pub(crate) enum Verb {
     Calibrate {
         #[command(subcommand)]
         what: Each<Sought, Sought, Sought, Budget>,
+    },
+    /// What an attacker really sees, beside what was proven
+    Audit {
+        #[command(subcommand)]
+        what: Audit,
     },
     /// What an error code means
     Explain {

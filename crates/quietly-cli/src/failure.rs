@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use quietly_accounting::Error;
 use serde_json::json;
 
-use crate::{help, stop};
+use crate::{help, stop, words};
 
 /// Why there is no answer.
 #[derive(Debug)]
@@ -47,6 +47,8 @@ pub(crate) enum Failure {
     Unfinished { page: String },
     /// `explain` was asked for a code that does not exist.
     NoSuchCode(String),
+    /// An audit saw more than was claimed.
+    Caught { seen: f64, claimed: f64 },
     /// The result could not be written.
     Output(io::Error),
     /// A bug.
@@ -103,6 +105,7 @@ impl Failure {
             Failure::Exists(_) | Failure::Input(_) | Failure::Folder(_) => "C10",
             Failure::Price { .. } | Failure::NoColumns { .. } => "C11",
             Failure::Header => "C12",
+            Failure::Caught { .. } => "C13",
         }
     }
 
@@ -111,6 +114,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Failure::Refused(_) | Failure::Exists(_) | Failure::Input(_) | Failure::Folder(_) => 1,
+            Failure::Caught { .. } => 1,
             Failure::Library(quietly::Error::Stopped) => stop::EXIT,
             Failure::Library(error) if error.is_refusal() => 1,
             _ => 2,
@@ -127,7 +131,10 @@ impl Failure {
             Failure::Refused(error) => error.to_string(),
             // So are some of these; others stand in the schema.
             Failure::Library(
-                error @ quietly::Error::Parameter { name: "epsilon" | "delta", .. },
+                error @ quietly::Error::Parameter {
+                    name: "epsilon" | "delta" | "runs" | "steps" | "neighbours" | "mechanism",
+                    ..
+                },
             ) => {
                 format!("--{error}")
             }
@@ -160,6 +167,12 @@ impl Failure {
             Failure::Usage { message, .. } => message.clone(),
             Failure::Unfinished { .. } => "a word is missing at the end of the command".into(),
             Failure::NoSuchCode(code) => format!("there is no error code '{code}'"),
+            Failure::Caught { seen, claimed } if seen > claimed => format!(
+                "epsilon is at least {}, but at most {} was claimed",
+                words::low(*seen),
+                words::high(*claimed)
+            ),
+            Failure::Caught { .. } => "more was seen than the claimed curve allows".into(),
             Failure::Output(error) => format!("the result could not be written: {error}"),
             Failure::Broken(what) => format!("something in quietly broke: {what}"),
         }

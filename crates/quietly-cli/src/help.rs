@@ -22,6 +22,10 @@ pub(crate) fn command() -> clap::Command {
             .mut_subcommand("reproduce", |c| c.disable_help_subcommand(true))
             .mut_subcommand("reproduce", |c| c.mut_subcommand(kind, |c| c.before_help(example)));
     }
+    for (name, what, line, more) in ATTACKS {
+        let page = |c: clap::Command| about(what)(c).before_help(example(&[line])).after_help(more);
+        command = command.mut_subcommand("audit", |c| c.mut_subcommand(name, page));
+    }
     for (name, what, account, calibrate) in PAGES {
         let page = |verb: &str, flags: &str| {
             let example = example(&[&format!("quietly {verb} {name} {flags}")]);
@@ -61,10 +65,30 @@ const FIRST: [&str; 2] = [
     "quietly example",
     "quietly fit linear clinic.csv --target days --epsilon 1 --output days.quietly",
 ];
-const SCHEMES: [(&str, &str); 3] = [
+const SCHEMES: [(&str, &str); 4] = [
     ("account", "quietly account poisson --rate 0.01 --noise 1 --steps 1000 --delta 1e-5"),
     ("calibrate", "quietly calibrate poisson --rate 0.01 --steps 1000 --epsilon 1 --delta 1e-5"),
+    ("audit", "quietly audit canary --epsilon 1"),
     ("explain", "quietly explain A01"),
+];
+
+/// An attack, what it is, an example, and what flags cannot say.
+const ATTACKS: [(&str, &str, &str, &str); 2] = [
+    (
+        "canary",
+        "One row as bad as can be, there or not, many times over",
+        "quietly audit canary --mechanism allocation --epsilon 2 --svg canary.svg",
+        "Nobody's data is read. A mechanism is looked at from the inside, noisy sum by noisy sum;\n\
+         of a fit (--method) only the finished model is seen, and much less can be found. Exit\n\
+         status: 0 if no more was seen than promised, which is no proof; 1 if more was (C13).",
+    ),
+    (
+        "tracing",
+        "Models of made-up tables: do they know their own rows from others?",
+        "quietly audit tracing --method full-batch --epsilon 1 --rows 300 --features 20 --runs 20",
+        "Nobody's data is read. The attack is strong where there are many features for few rows.\n\
+         Exit status: 0 if no more was seen than promised, which is no proof; 1 if more was (C13).",
+    ),
 ];
 
 /// A verb, what must be typed before, an example, and what flags cannot say.

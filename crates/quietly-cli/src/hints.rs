@@ -27,6 +27,9 @@ impl Failure {
             }
             Failure::NoSuchMethod(_) => "`quietly methods` lists them".into(),
             Failure::Unreadable { flag, .. } if flag == "--format" => "or leave it out: the file's name says it, too".into(),
+            Failure::Unreadable { flag, .. } if flag == "--method" || flag == "--model" => {
+                "`quietly audit tracing --help` starts with an example".into()
+            }
             Failure::Unreadable { flag, .. } if flag == "--delimiter" => "such as --delimiter ';', or --delimiter tab".into(),
             Failure::Unreadable { .. } => "write numbers with a point and without units".into(),
             Failure::Question(_) => "for example --delta 1e-5".into(),
@@ -34,6 +37,9 @@ impl Failure {
             Failure::Usage { help, .. } => help.clone(),
             Failure::Unfinished { .. } => "`quietly --help` starts with an example".into(),
             Failure::NoSuchCode(_) => "`quietly explain` lists all codes".into(),
+            Failure::Caught { .. } => {
+                "the noise, the sampling or the accounting is wrong, unless --broken asked for it; try another --seed".into()
+            }
             Failure::Output(_) => "is the disk full?".into(),
             Failure::Broken(_) => "please report it, with the command you typed".into(),
         }
@@ -55,12 +61,12 @@ fn of_library(error: &quietly::Error) -> String {
         Library::Parameter { name: "epsilon", .. } => {
             "--epsilon is shared by all columns; 0.1 for each is a common start, and nothing was spent".into()
         }
+        Library::Parameter { name: "method", .. } => {
+            "`quietly methods` says what each is for; nothing was spent".into()
+        }
         Library::Parameter { name: "delta", .. } => of_flag("delta").into(),
         Library::Parameter { name: "rows of the table" | "rows of --test" | "rows of --public", .. } => {
             "are the files right? Some hundred rows are the least from which anything can be learnt".into()
-        }
-        Library::Parameter { name: "method", .. } => {
-            "`quietly methods` says which models each of them fits".into()
         }
         Library::Parameter { name: "--radius" | "--public", .. } => {
             "give the flag, or leave the method out of --methods".into()

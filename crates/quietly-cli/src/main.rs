@@ -6,6 +6,7 @@
 //! * `init`, `bounds`, `fit` (with `plan`), `methods`, `predict`, `evaluate`, `certificate` and `example` are the verbs on tables.
 //! * `side_by_side` (`quietly compare`) and `reproduce` try methods against each other, by `trial`, and draw with `chart`.
 //! * `account`, `calibrate`, `compare` and `explain` are the verbs on mechanisms.
+//! * `audit` attacks on made-up tables, and draws what it saw with `svg`.
 //! * `failure` holds every error with its code, `hints` what to do about each; `words`, `plot`, `screen`, `output` and `stop` deal with the world.
 #![forbid(unsafe_code)]
 
@@ -21,6 +22,7 @@ use crate::{
 
 mod account;
 mod args;
+mod audit;
 mod bounds;
 mod calibrate;
 mod certificate;
@@ -45,6 +47,7 @@ mod scheme;
 mod screen;
 mod side_by_side;
 mod stop;
+mod svg;
 mod tables;
 mod trial;
 mod words;
@@ -108,6 +111,7 @@ fn run() -> Result<(), Failure> {
             let (plan, _, budget) = what.parts()?;
             calibrate::run(&plan, budget, &mut screen)
         }
+        Verb::Audit { what } => audit::run(what, &mut screen),
         Verb::Explain { code, markdown, json } => {
             explain::run(code.as_deref(), *markdown, *json, &mut screen)
         }

@@ -33,7 +33,7 @@ pub(crate) fn run(asked: &Methods, screen: &mut Screen) -> Result<(), Failure> {
         let links: Vec<&str> = about.links.iter().map(|l: &Link| l.name()).collect();
         screen.say(&screen.bold(&format!("{} ({})", about.name, links.join(", "))))?;
         let mut lines = vec![
-            ("", about.what),
+            ("         ", about.what),
             ("assumes  ", about.assumes),
             ("private  ", about.guarantee),
             ("take it  ", about.when),
@@ -42,7 +42,8 @@ pub(crate) fn run(asked: &Methods, screen: &mut Screen) -> Result<(), Failure> {
             lines.push(("from     ", about.from));
         }
         for (head, text) in lines {
-            screen.say(&words::wrap(&format!("  {head}{text}"), "           ", WIDTH))?;
+            let text = words::wrap(text, "           ", WIDTH);
+            screen.say(&format!("  {head}{}", &text[2 + head.len()..]))?;
         }
     }
     let next = if one.is_some() {

@@ -56,6 +56,7 @@ fn every_help_page_starts_with_an_example_that_works() {
     ]
     .map(String::from)
     .into();
+    pages.extend(["audit", "audit canary", "audit tracing"].map(String::from));
     pages.extend(TABLES.map(String::from));
     for scheme in SCHEMES {
         pages.extend([format!("account {scheme}"), format!("calibrate {scheme}")]);
@@ -80,7 +81,7 @@ fn the_first_page_lists_the_verbs_and_leads_with_fitting() {
     let help = quietly("--help").stdout;
     let verbs = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
     let verbs: Vec<&str> = verbs.lines().map(|l| l.split_whitespace().next().unwrap()).collect();
-    assert_eq!(verbs, [&TABLES[..], &["account", "calibrate", "explain"]].concat());
+    assert_eq!(verbs, [&TABLES[..], &["account", "calibrate", "audit", "explain"]].concat());
     assert!(example("")[1].starts_with("quietly fit linear"));
 }
 
@@ -141,7 +142,7 @@ fn commands(page: &str) -> Vec<(String, i32)> {
 fn exit(code: &str) -> i32 {
     match code {
         "D01" | "D03" => 2,
-        "C10" | "Q02" | "Q03" => 1,
+        "C10" | "C13" | "Q02" | "Q03" => 1,
         "Q06" => 130,
         _ if code.starts_with(['A', 'D']) => 1,
         _ => 2,

@@ -24,6 +24,13 @@ pub enum Mechanism {
         /// ε when a row is replaced.
         replace_one: f64,
     },
+    /// A mechanism that is proven to be (ε, δ)-differentially private, under either relation.
+    Promise {
+        /// Its ε.
+        epsilon: f64,
+        /// Its δ.
+        delta: f64,
+    },
 }
 
 /// One kind of question.
@@ -77,12 +84,19 @@ impl Charge {
         Charge { purpose: purpose.into(), mechanism, times: 1 }
     }
 
+    /// Something asked once that is proven to be (ε, δ)-differentially private.
+    pub(crate) fn promise(purpose: &str, epsilon: f64, delta: f64) -> Self {
+        let mechanism = Mechanism::Promise { epsilon, delta };
+        Charge { purpose: purpose.into(), mechanism, times: 1 }
+    }
+
     fn event(&self) -> Result<Event, Error> {
         let once = match self.mechanism {
             Mechanism::Gaussian { noise } => Event::gaussian(noise)?,
             Mechanism::Selection { add_remove, replace_one } => {
                 Event::selection_with(add_remove, replace_one)?
             }
+            Mechanism::Promise { epsilon, delta } => Event::promise(epsilon, delta)?,
         };
         Ok(once.repeat(self.times)?)
     }
@@ -178,6 +192,8 @@ impl Stage {
             let once = match charge.mechanism {
                 Mechanism::Gaussian { noise } => 1.0 / noise,
                 Mechanism::Selection { add_remove, .. } => selection_mu(add_remove),
+                // No Gaussian covers an infinite loss, however rare: a step that promises is priced beyond any budget.
+                Mechanism::Promise { .. } => f64::INFINITY,
             };
             charge.times as f64 * once * once
         };
@@ -195,7 +211,7 @@ pub(crate) fn selection_mu(epsilon: f64) -> f64 {
 }
 
 /// The x with 1 - Φ(x) = q, for q in (1e-300, 1/2]: Newton on the logarithm, which is concave.
-fn upper_quantile(q: f64) -> f64 {
+pub(crate) fn upper_quantile(q: f64) -> f64 {
     let mut x = 0.0_f64;
     for _ in 0..100 {
         let tail = 0.5 * libm::erfc(x / std::f64::consts::SQRT_2);

@@ -45,7 +45,7 @@ pub(crate) const CHEAP: &str = "gradient, first steps";
 pub(crate) const LAST: &str = "gradient, last steps";
 
 /// The value of the constant feature.
-const CONSTANT: f64 = 0.5;
+pub(crate) const CONSTANT: f64 = 0.5;
 /// The heavy ball of the cheap steps.
 const MOMENTUM: f64 = 0.4;
 
@@ -102,7 +102,7 @@ pub(crate) fn fit(
     // 3. The metric, and the rows in it.
     let stretch = Residual::polishing(plan.link).stretch();
     let noise = stretch * door.noise(LAST) / (design.final_steps as f64).sqrt();
-    let mut metric = Metric::new(whitening, plan.rows, noise);
+    let metric = Metric::new(whitening, plan.rows, noise);
     let rows = table.as_ref().map(|table| metric.cached(table, threads));
 
     // 4. Robust steps.

@@ -28,6 +28,7 @@
 //! * [`Plan::fit`] reads the table and gives a [`Model`] with its [`Certificate`].
 //! * [`predict`] and [`evaluate`] use it.
 //! * [`private_range`] finds a column's range at a price, [`public_range`] in a public file.
+//! * [`audit`] attacks plans and mechanisms on made-up tables: a lower bound on ε, beside the proven upper one.
 //! * [`Error`] is the only error type.
 //!
 //! # What is promised
@@ -59,6 +60,7 @@ pub use crate::{
     recipes::{Averaging, Clip, Noise, Pace, Recipe},
 };
 
+pub mod audit;
 mod bounds;
 mod budget;
 mod certificate;

@@ -1,5 +1,5 @@
-//! The little dense algebra that post-processing needs. Everything here is public by then.
-use nalgebra::{DMatrix, SymmetricEigen};
+//! The little dense algebra that fits need: of public numbers, but for [`solve`].
+use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
 /// A square matrix, row after row.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,20 +75,83 @@ pub(crate) fn eigen(matrix: &[f64], size: usize) -> (Vec<f64>, Vec<f64>) {
     (values, vectors.collect())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn eigenvectors_rebuild_the_matrix() {
-        let upper = [4.0, 1.0, -2.0, 3.0, 0.5, 5.0];
-        let matrix = Square::symmetric(3, &upper);
-        let (values, vectors) = eigen(&matrix.entries, 3);
-        assert!(values.is_sorted());
-        let v = Square { size: 3, entries: vectors };
-        let d = Square::new(3, |r, c| if r == c { values[r] } else { 0.0 });
-        let back = v.transposed().times(&d).times(&v);
-        let worst = back.entries.iter().zip(&matrix.entries).map(|(a, b)| (a - b).abs());
-        assert!(worst.fold(0.0, f64::max) < 1e-12, "{back:?}");
-    }
+/// The x with matrix · x = right, for a positive definite matrix.
+pub(crate) fn solve(matrix: &Square, right: &[f64]) -> Option<Vec<f64>> {
+    let matrix = DMatrix::from_row_slice(matrix.size, matrix.size, &matrix.entries);
+    let root = matrix.cholesky()?;
+    Some(root.solve(&DVector::from_column_slice(right)).iter().copied().collect())
 }
+
+/// Cholesky's upper triangle U with UᵀU = `matrix`, if that is positive definite.
+pub(crate) fn root(matrix: &Square) -> Option<Square> {
+    let d = matrix.size;
+    let mut u = matrix.clone();
+    for k in 0..d {
+        let (done, below) = u.entries.split_at_mut((k + 1) * d);
+        let line = &mut done[k * d + k..];
+        let length = line[0].sqrt();
+        if !(length.is_finite() && length > 0.0) {
+            return None;
+        }
+        line.iter_mut().for_each(|x| *x /= length);
+        for (i, below) in below.chunks_exact_mut(d).enumerate() {
+            let line = &line[i + 1..];
+            add(&mut below[k + 1 + i..], line, -line[0]);
+        }
+    }
+    Some(u)
+}
+
+/// The inverse of a positive definite matrix: V·Vᵀ, where V is the inverse of its root.
+pub(crate) fn inverse(matrix: &Square) -> Option<Square> {
+    let d = matrix.size;
+    let root = root(matrix)?;
+    // The rows of Vᵀ, one after the other.
+    let mut back = Square::identity(d);
+    for i in 0..d {
+        let (done, line) = back.entries.split_at_mut(i * d);
+        let line = &mut line[..=i];
+        for (k, done) in done.chunks_exact(d).enumerate() {
+            add(&mut line[..=k], &done[..=k], -root.at(k, i));
+        }
+        line.iter_mut().for_each(|x| *x /= root.at(i, i));
+    }
+    let mut inverse = Square { size: d, entries: vec![0.0; d * d] };
+    for (k, line) in back.entries.chunks_exact(d).enumerate() {
+        for (i, into) in inverse.entries.chunks_exact_mut(d).take(k + 1).enumerate() {
+            add(&mut into[..=i], &line[..=i], line[i]);
+        }
+    }
+    for i in 0..d {
+        for j in 0..i {
+            inverse.entries[j * d + i] = inverse.entries[i * d + j];
+        }
+    }
+    inverse.entries.iter().all(|x| x.is_finite()).then_some(inverse)
+}
+
+/// x += factor·y
+pub(crate) fn add(x: &mut [f64], y: &[f64], factor: f64) {
+    x.iter_mut().zip(y).for_each(|(x, y)| *x += factor * y);
+}
+
+/// The matrix whose eigenvalues are those of a symmetric `matrix`, or zero where they are negative, plus `blur`.
+pub(crate) fn regular(matrix: &Square, blur: f64) -> Square {
+    let d = matrix.size;
+    let mut regular = matrix.clone();
+    // Eigenvalues cost ten times what it costs to see that none of them is negative.
+    if root(matrix).is_none() {
+        let (values, vectors) = eigen(&matrix.entries, d);
+        regular.entries.fill(0.0);
+        for (value, vector) in values.iter().zip(vectors.chunks_exact(d)) {
+            for (line, v) in regular.entries.chunks_exact_mut(d).zip(vector) {
+                add(line, vector, value.max(0.0) * v);
+            }
+        }
+    }
+    (0..d).for_each(|k| regular.entries[k * (d + 1)] += blur);
+    regular
+}
+
+#[cfg(test)]
+mod tests;

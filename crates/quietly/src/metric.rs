@@ -49,13 +49,6 @@ impl Whitening {
         linear(&self.basis, self.constant)
     }
 
-    /// The weights of the table's own columns and of its constant, from those in the basis.
-    pub(crate) fn unmap(&self, w: &[f64]) -> (Vec<f64>, f64) {
-        let mut weights = self.basis.apply(w);
-        let constant = weights.pop().expect("there is a constant");
-        (weights, constant * self.constant)
-    }
-
     /// Whitens once more, by a noisy second moment in the present basis with noise `std` on its diagonal.
     ///
     /// With eigenvalues e, directions are scaled by 1/√(max(e, 0) + ν), where ν is about the largest eigenvalue of the noise:
@@ -148,7 +141,7 @@ impl Metric {
     }
 
     /// The table's rows in this metric.
-    pub(crate) fn cached(&mut self, table: &Table, threads: usize) -> Cached {
+    pub(crate) fn cached(&self, table: &Table, threads: usize) -> Cached {
         match &self.map {
             Map::Dense { basis, constant } => {
                 Cached::new(table, &linear(basis, *constant), threads)

@@ -11,6 +11,7 @@ use quietly_accounting::Neighbours;
 use quietly_data::{Private, Table};
 use quietly_noise::Stream;
 
+use self::space::Space;
 use crate::{
     charge::{Charge, Stage},
     counts::tally,
@@ -18,7 +19,7 @@ use crate::{
     error::Error,
     full_batch::{centres, falling, middle, quarters},
     lattice::Lattice,
-    linalg::{Square, dot, eigen},
+    linalg::Square,
     model::Link,
     pass::{Affine, Bucket, Grid, Query, Rows, Tally, allocate, second_moment},
     plan::Plan,
@@ -27,6 +28,8 @@ use crate::{
     spill::Spill,
     unit::Unit,
 };
+
+mod space;
 
 const SCALE: &str = "scale of the target";
 const CENTRE: &str = "centre of the target";
@@ -290,216 +293,4 @@ pub(crate) fn fit(
     }
     let w = space.shrink(average.mean(), noise / (layout.last as f64).sqrt());
     Ok(space.unmap(&w, centre))
-}
-
-/// Columns centred and scaled, and the inverse of their noisy second moment.
-struct Space {
-    map: Affine,
-    shift: Vec<f64>,
-    scale: Vec<f64>,
-    /// The regularised second moment in the space, over the rows of a step, and its inverse.
-    moment: Square,
-    inverse: Square,
-}
-
-impl Space {
-    /// From a noisy second moment over about `rows` rows, with noise `std` on its diagonal.
-    fn new(moment: &Square, std: f64, rows: f64) -> Self {
-        let d = moment.size;
-        let p = d - 1;
-        let floor = 0.7 * std * (2.0 * d as f64).sqrt();
-        let count = (moment.at(p, p) / CONSTANT / CONSTANT).clamp(0.1 * rows, 10.0 * rows);
-        let shift: Vec<f64> =
-            (0..p).map(|j| (moment.at(j, p) / CONSTANT / count).clamp(-1.0, 1.0)).collect();
-        let spread = |j: usize| {
-            let variance = moment.at(j, j) / count - shift[j] * shift[j];
-            1.0 / variance.max(floor / count).max(1e-12).sqrt()
-        };
-        let scale: Vec<f64> = (0..p).map(spread).collect();
-        // The same second moment in the new columns, whose constant is 1.
-        let centred = |j: usize, k: usize| {
-            let (a, b) = (shift.get(j), shift.get(k));
-            match (a, b) {
-                (Some(a), Some(b)) => (moment.at(j, k) / count - a * b) * scale[j] * scale[k],
-                (None, None) => 1.0,
-                _ => 0.0,
-            }
-        };
-        let inside = Square::new(d, centred);
-        // Noise on an entry is `std` over the count, times the scales of its columns.
-        let mean = dot(&scale, &scale) / p.max(1) as f64;
-        let blur = (floor / count * mean).clamp(1e-9, 1.0);
-        let moment = regular(&inside, blur);
-        // Its eigenvalues are at least `blur`, so that only overflow could make this fail.
-        let inverse = inverse(&moment).unwrap_or_else(|| Square::identity(d));
-        let map = Affine::new(&shift, &scale, 1.0);
-        Space { map, shift, scale, moment, inverse }
-    }
-
-    /// Newton's direction for a gradient.
-    fn solve(&self, gradient: &[f64]) -> Vec<f64> {
-        let mut x = vec![0.0; gradient.len()];
-        for (k, g) in gradient.iter().enumerate() {
-            add(&mut x, self.inverse.row(k), *g);
-        }
-        x
-    }
-
-    /// The noise of a Newton step, root mean square over coordinates, where the gradient's is `std`.
-    fn noise(&self, std: f64) -> f64 {
-        std * (self.squares() / self.inverse.size as f64).sqrt()
-    }
-
-    /// The sum of the inverse's squared eigenvalues.
-    fn squares(&self) -> f64 {
-        dot(&self.inverse.entries, &self.inverse.entries)
-    }
-
-    /// The sum of its eigenvalues.
-    fn trace(&self) -> f64 {
-        (0..self.inverse.size).map(|k| self.inverse.at(k, k)).sum()
-    }
-
-    /// The standard deviation of the scores of rows under these weights, without the constant's.
-    fn size(&self, w: &[f64]) -> f64 {
-        let p = w.len() - 1;
-        let part = |j: usize| w[j] * dot(&self.moment.row(j)[..p], &w[..p]);
-        (0..p).map(part).sum::<f64>().max(0.0).sqrt()
-    }
-
-    /// The highest clip, in medians, for which the average of the last steps has little noise: 0.8 % of the residuals'
-    /// variance.
-    fn highest_clip(&self, noise: f64, steps: u64, rows: f64) -> f64 {
-        let d = self.inverse.size as f64;
-        let one = 0.455 * (noise / rows).powi(2) / steps as f64 * d * self.trace();
-        (0.008 / one).sqrt().clamp(1.0, 16.0)
-    }
-
-    /// James and Stein's factor, in predictions, for all weights but the constant's.
-    fn shrink(&self, mut w: Vec<f64>, noise: f64) -> Vec<f64> {
-        let p = w.len() - 1;
-        let total = dot(&w, &self.moment.apply(&w)) - w[p] * w[p];
-        let noise = noise * noise * self.inverse.size as f64 / self.squares() * self.trace();
-        let kept = if total > 0.0 { (1.0 - noise / total).max(0.0) } else { 0.0 };
-        w[..p].iter_mut().for_each(|w| *w *= kept);
-        w
-    }
-
-    /// The intercept and the weights of the table's own columns.
-    fn unmap(&self, w: &[f64], centre: f64) -> (f64, Vec<f64>) {
-        let weights: Vec<f64> = w.iter().zip(&self.scale).map(|(w, s)| w * s).collect();
-        (centre + w[self.shift.len()] - dot(&weights, &self.shift), weights)
-    }
-}
-
-/// The matrix whose eigenvalues are those of a symmetric `matrix`, or zero where they are negative, plus `blur`.
-fn regular(matrix: &Square, blur: f64) -> Square {
-    let d = matrix.size;
-    let mut regular = matrix.clone();
-    // Eigenvalues cost ten times what it costs to see that none of them is negative.
-    if root(matrix).is_none() {
-        let (values, vectors) = eigen(&matrix.entries, d);
-        regular.entries.fill(0.0);
-        for (value, vector) in values.iter().zip(vectors.chunks_exact(d)) {
-            for (line, v) in regular.entries.chunks_exact_mut(d).zip(vector) {
-                add(line, vector, value.max(0.0) * v);
-            }
-        }
-    }
-    (0..d).for_each(|k| regular.entries[k * (d + 1)] += blur);
-    regular
-}
-
-/// Cholesky's upper triangle U with UᵀU = `matrix`, if that is positive definite.
-fn root(matrix: &Square) -> Option<Square> {
-    let d = matrix.size;
-    let mut u = matrix.clone();
-    for k in 0..d {
-        let (done, below) = u.entries.split_at_mut((k + 1) * d);
-        let line = &mut done[k * d + k..];
-        let length = line[0].sqrt();
-        if !(length.is_finite() && length > 0.0) {
-            return None;
-        }
-        line.iter_mut().for_each(|x| *x /= length);
-        for (i, below) in below.chunks_exact_mut(d).enumerate() {
-            let line = &line[i + 1..];
-            add(&mut below[k + 1 + i..], line, -line[0]);
-        }
-    }
-    Some(u)
-}
-
-/// The inverse of a positive definite matrix: V·Vᵀ, where V is the inverse of its root.
-fn inverse(matrix: &Square) -> Option<Square> {
-    let d = matrix.size;
-    let root = root(matrix)?;
-    // The rows of Vᵀ, one after the other.
-    let mut back = Square::identity(d);
-    for i in 0..d {
-        let (done, line) = back.entries.split_at_mut(i * d);
-        let line = &mut line[..=i];
-        for (k, done) in done.chunks_exact(d).enumerate() {
-            add(&mut line[..=k], &done[..=k], -root.at(k, i));
-        }
-        line.iter_mut().for_each(|x| *x /= root.at(i, i));
-    }
-    let mut inverse = Square { size: d, entries: vec![0.0; d * d] };
-    for (k, line) in back.entries.chunks_exact(d).enumerate() {
-        for (i, into) in inverse.entries.chunks_exact_mut(d).take(k + 1).enumerate() {
-            add(&mut into[..=i], &line[..=i], line[i]);
-        }
-    }
-    for i in 0..d {
-        for j in 0..i {
-            inverse.entries[j * d + i] = inverse.entries[i * d + j];
-        }
-    }
-    inverse.entries.iter().all(|x| x.is_finite()).then_some(inverse)
-}
-
-/// x += factor·y
-fn add(x: &mut [f64], y: &[f64], factor: f64) {
-    x.iter_mut().zip(y).for_each(|(x, y)| *x += factor * y);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Aᵀ·A less a multiple of the identity: definite for none, otherwise not.
-    fn matrix(less: f64) -> Square {
-        let a = Square::new(7, |i, j| ((i * 5 + j * 3) as f64).sin() + f64::from(u8::from(i == j)));
-        let mut product = a.transposed().times(&a);
-        (0..7).for_each(|k| product.entries[k * 8] -= less);
-        product
-    }
-
-    fn near(a: &Square, b: &Square) -> bool {
-        a.entries.iter().zip(&b.entries).all(|(a, b)| (a - b).abs() < 1e-9)
-    }
-
-    #[test]
-    fn an_inverse_is_one() {
-        let definite = matrix(0.0);
-        assert!(near(&inverse(&definite).unwrap().times(&definite), &Square::identity(7)));
-        assert_eq!(inverse(&matrix(1.0)), None);
-        let odd = Square { size: 1, entries: vec![f64::NAN] };
-        assert_eq!(inverse(&odd), None);
-    }
-
-    #[test]
-    fn negative_eigenvalues_become_the_blur() {
-        for (less, negative) in [(0.0, false), (1.0, true)] {
-            let matrix = matrix(less);
-            let (values, vectors) = eigen(&matrix.entries, 7);
-            assert_eq!(values[0] < 0.0, negative);
-            let vectors = Square { size: 7, entries: vectors };
-            let wanted = |i: usize, j: usize| -> f64 {
-                let part = |k: usize| vectors.at(k, i) * vectors.at(k, j);
-                (0..7).map(|k| (values[k].max(0.0) + 0.1) * part(k)).sum()
-            };
-            assert!(near(&regular(&matrix, 0.1), &Square::new(7, wanted)));
-        }
-    }
 }

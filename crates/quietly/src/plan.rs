@@ -1,9 +1,5 @@
 //! What a fit will do and cost, before any row is read.
-use std::ops::ControlFlow;
-
 use quietly_accounting::{Event, Neighbours, calibrate};
-use quietly_data::{Encoding, Private, Source, Table};
-use quietly_noise::Key;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -12,18 +8,16 @@ use crate::{
     charge::{self, Mechanism, Sampler, Stage},
     design::{Design, Reach, WIDEST},
     error::Error,
-    exact, full_batch,
     method::Method,
-    model::{Link, Model},
+    model::Link,
     one_pass::{self, OnePass},
-    progress::{Progress, Watch, tell},
     recipes::{self, Clip, Recipe},
-    release::Door,
-    spill::Spill,
-    unit::Unit,
 };
 
+pub use self::run::Reads;
+
 mod display;
+mod run;
 
 /// Tables that would take more than this are streamed, unless one asks otherwise.
 const IN_MEMORY: f64 = 8e9;
@@ -290,168 +284,6 @@ impl Plan {
         }
     }
 
-    /// Fits a table in memory. Its targets are moved by `range`, the public range of the target.
-    ///
-    /// Returns the intercept and the weights.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Stopped`] if `watch` says so; [`Error::Noise`] if there is no randomness; [`Error::Parameter`] if the plan was
-    /// changed. No row can cause an error.
-    ///
-    /// # Panics
-    ///
-    /// If the table does not have the planned number of features.
-    pub fn run(
-        &self,
-        table: &Private<Table>,
-        range: (f64, f64),
-        key: Key,
-        threads: usize,
-        watch: &mut Watch<'_>,
-    ) -> Result<(f64, Vec<f64>), Error> {
-        self.run_beside(table, None, range, key, threads, watch)
-    }
-
-    /// The same, beside a public table of the same columns.
-    ///
-    /// # Errors
-    ///
-    /// As [`run`](Self::run), and [`Error::Parameter`] if the plan takes thresholds from public rows and there are none.
-    ///
-    /// # Panics
-    ///
-    /// As [`run`](Self::run).
-    pub fn run_beside(
-        &self,
-        table: &Private<Table>,
-        public: Option<&Table>,
-        range: (f64, f64),
-        key: Key,
-        threads: usize,
-        watch: &mut Watch<'_>,
-    ) -> Result<(f64, Vec<f64>), Error> {
-        self.check()?;
-        let mut door = Door::new(key, &self.stages, threads);
-        self.through(&mut door, table, public, range, watch)
-    }
-
-    /// The same, through a door that is there.
-    pub(crate) fn through(
-        &self,
-        door: &mut Door,
-        table: &Private<Table>,
-        public: Option<&Table>,
-        range: (f64, f64),
-        watch: &mut Watch<'_>,
-    ) -> Result<(f64, Vec<f64>), Error> {
-        let threads = door.threads();
-        let unit = Unit::new(self.link, range);
-        if self.reach() == Reach::Nothing && self.budget.is_private() {
-            return Ok((0.5 * range.0 + 0.5 * range.1, vec![0.0; self.width]));
-        }
-        match self.method {
-            Method::Exact => {
-                Ok(door.plain(table.as_ref(), |table| exact::fit(table, self.link, threads)))
-            }
-            Method::OnePass => {
-                let steps = self.steps();
-                let rows = one_pass::Feed::memory(table, steps, &door.sampling(), threads)?;
-                let (intercept, weights) = one_pass::fit(self, rows, &unit, door, threads, watch)?;
-                Ok(unit.back(intercept, weights))
-            }
-            Method::Auto | Method::FullBatch => {
-                let (intercept, weights) =
-                    full_batch::fit(self, table, &unit, door, threads, watch)?;
-                Ok(unit.back(intercept, weights))
-            }
-            _ => {
-                let mut run =
-                    recipes::Run { plan: self, table, public, unit: &unit, door: door, threads };
-                let (intercept, weights) = run.fit(watch)?;
-                Ok(unit.back(intercept, weights))
-            }
-        }
-    }
-
-    /// A plan can be written, read and changed. One that is read in another way than it is accounted for is refused: its
-    /// certificate would be wrong.
-    fn check(&self) -> Result<(), Error> {
-        let sound = match (self.method, self.sampler) {
-            (Method::Exact, _) => !self.budget.is_private(),
-            (Method::FullBatch, Sampler::Full) => self.budget.is_private(),
-            (Method::OnePass, Sampler::Allocation { .. }) => self.budget.is_private(),
-            (Method::Auto | Method::FullBatch | Method::OnePass, _) => false,
-            _ => recipes::sound(self),
-        };
-        let want = "as Regression::plan made it";
-        Error::unless(sound, "plan", want, "read in another way than it is accounted for")
-    }
-
-    fn steps(&self) -> usize {
-        match self.sampler {
-            Sampler::Allocation { steps } => steps as usize,
-            _ => 1,
-        }
-    }
-
-    /// Reads a table, fits it and signs the result.
-    ///
-    /// # Errors
-    ///
-    /// As [`run`](Self::run), and [`Error::Data`] if the table cannot be read.
-    pub fn fit(
-        &self,
-        source: &Source,
-        encoding: &Encoding,
-        unit_of_privacy: &str,
-        key: Key,
-        threads: usize,
-        watch: &mut Watch<'_>,
-    ) -> Result<Model, Error> {
-        let reads = Reads { source, public: None, encoding };
-        self.fit_from(reads, unit_of_privacy, key, threads, watch)
-    }
-
-    /// The same, beside a public table.
-    ///
-    /// # Errors
-    ///
-    /// As [`fit`](Self::fit).
-    pub fn fit_from(
-        &self,
-        Reads { source, public, encoding }: Reads<'_>,
-        unit_of_privacy: &str,
-        key: Key,
-        threads: usize,
-        watch: &mut Watch<'_>,
-    ) -> Result<Model, Error> {
-        self.check()?;
-        assert_eq!(encoding.width(), self.width, "the planned number of features");
-        let target = encoding.target().expect("a regression has a target").clone();
-        let range = (target.lo, target.hi);
-        let origin = self.budget.is_private().then_some(key.source());
-        let weights = if self.method == Method::OnePass {
-            let mut door = Door::new(key, &self.stages, threads);
-            let unit = Unit::new(self.link, range);
-            let bytes = source.bytes();
-            let mut on = |at: u64| watch(Progress { doing: "reading", done: at, of: bytes });
-            let (steps, sampling) = (self.steps(), door.sampling());
-            let spill = Spill::new(source, encoding, steps, &sampling, threads, &mut on)?;
-            let rows = one_pass::Feed::Disk(spill);
-            let (intercept, weights) = one_pass::fit(self, rows, &unit, &mut door, threads, watch)?;
-            unit.back(intercept, weights)
-        } else {
-            tell(watch, "reading", 0, source.bytes())?;
-            let table = source.read(encoding, threads)?;
-            let public =
-                public.map(|public| rows_of_public(public, encoding, threads)).transpose()?;
-            self.run_beside(&table, public.as_ref(), range, key, threads, watch)?
-        };
-        let certificate = self.certificate(unit_of_privacy, origin)?;
-        Ok(Model::new(self.clone(), target.name, encoding.clone(), weights, certificate))
-    }
-
     /// The proof of what a run of this plan promises.
     ///
     /// # Errors
@@ -472,28 +304,6 @@ impl Plan {
         }
         Certificate::new(self.budget, self.sampler, &self.stages, public, unit, origin)
     }
-}
-
-/// What a fit reads.
-#[derive(Clone, Copy)]
-pub struct Reads<'a> {
-    /// The private table.
-    pub source: &'a Source,
-    /// A public table of the same columns, for methods that take thresholds from one.
-    pub public: Option<&'a Source>,
-    /// How a row of either becomes numbers.
-    pub encoding: &'a Encoding,
-}
-
-/// All rows of a **public** file.
-fn rows_of_public(source: &Source, encoding: &Encoding, threads: usize) -> Result<Table, Error> {
-    let (mut features, mut target) = (Vec::new(), Vec::new());
-    source.blocks(encoding, threads, &mut |block| {
-        features.extend_from_slice(&block.features);
-        target.extend_from_slice(&block.target);
-        ControlFlow::Continue(())
-    })?;
-    Ok(Table::new(encoding.width(), features, target))
 }
 
 /// A plan's stages ask for valid events only, so that nothing but the accountant refuses.

@@ -4,11 +4,11 @@
 //! [`Sampler`], so that what is charged is what runs.
 use quietly_accounting::Neighbours;
 use quietly_data::{Private, Table};
-use serde::{Deserialize, Serialize};
 
 use crate::{
-    charge::{Charge, Sampler, Stage, normal_quantile},
+    charge::{self, Charge, Sampler, Stage, normal_quantile},
     descent::Residual,
+    design::WIDEST,
     error::Error,
     full_batch::{FIRST, MOMENT, NORM, SCALE, THRESHOLD},
     method::Method,
@@ -19,7 +19,12 @@ use crate::{
     unit::Unit,
 };
 
+pub use self::parts::{Averaging, Clip, Noise, Pace, Recipe};
+
 mod adaptive_gd;
+mod adassp;
+mod boosted_adassp;
+mod deep;
 mod descent;
 mod dp_ambssgd;
 mod dp_glmtron;
@@ -28,109 +33,21 @@ mod dp_pgd;
 mod dp_sgd;
 mod dp_ssgd;
 mod dp_taglmtron;
+mod parts;
 mod space;
 mod steps;
 #[cfg(test)]
 mod tests;
 mod threshold;
 mod tree;
+#[cfg(test)]
+mod trial;
+mod tukey_em;
 
 /// The question for a sum of clipped gradients.
 const GRADIENT: &str = "gradient";
 /// The question for how many norms lie above a threshold.
 const STAT: &str = "rows above a threshold";
-
-/// What a descent is made of, besides its sampler.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Recipe {
-    /// The model.
-    pub residual: Residual,
-    /// How many gradients are taken.
-    pub steps: u64,
-    /// Whether features are whitened first.
-    pub whiten: bool,
-    /// Where gradients are clipped.
-    pub clip: Clip,
-    /// How sums are released.
-    pub noise: Noise,
-    /// Which iterates are averaged.
-    pub average: Averaging,
-    /// How far a step goes.
-    pub pace: Pace,
-    /// The step for a mean gradient, in units where features have mean square one.
-    pub step_size: f64,
-    /// Weights are held to this norm.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub radius: Option<f64>,
-}
-
-/// Where gradients are clipped.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "clip", rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Clip {
-    /// At a private quantile of all norms at the start, for the whole run.
-    Fixed {
-        /// The quantile's level.
-        level: f64,
-    },
-    /// At a private quantile of the last step's norms, never above the one before.
-    Falling {
-        /// The quantile's level.
-        level: f64,
-    },
-    /// Where noisy counts of rows set apart say that hardly any norm is above: DP-STAT.
-    Stat,
-    /// At a quantile of public rows.
-    Public {
-        /// The quantile's level.
-        level: f64,
-    },
-    /// At a bound that no gradient exceeds: rows of a known norm, weights of a known norm.
-    Bound,
-}
-
-/// How sums are released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Noise {
-    /// Each with noise of its own.
-    Independent,
-    /// As prefix sums, by the nodes of a binary tree.
-    Tree,
-}
-
-/// Which iterates are averaged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Averaging {
-    /// Those after the first half: w_(h+1) to w_T, h = ⌊T/2⌋.
-    LastHalf,
-    /// All of w_1 to w_T.
-    All,
-}
-
-/// How far a step goes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "pace", rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Pace {
-    /// β over the curvature that clipping leaves, with β as large as noise allows.
-    Curvature,
-    /// `most` over the squared norm of a row, or less where noise is large: for steps of one row.
-    PerRow {
-        /// The step in squared norms of a row.
-        most: f64,
-    },
-    /// This step.
-    Given {
-        /// The step for a mean gradient.
-        step: f64,
-    },
-}
 
 /// A run of a recipe.
 pub(crate) struct Run<'a> {
@@ -145,20 +62,34 @@ pub(crate) struct Run<'a> {
 impl Run<'_> {
     /// The intercept and the weights, in units of the target's range.
     pub(crate) fn fit(&mut self, watch: &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error> {
-        descent::fit(self, watch)
+        match self.plan.method {
+            Method::AdaSsp => adassp::fit(self, watch),
+            Method::BoostedAdaSsp => boosted_adassp::fit(self, watch),
+            Method::TukeyEm => tukey_em::fit(self, watch),
+            _ => descent::fit(self, watch),
+        }
     }
 }
 
 /// Plans a method of the papers for a budget of `mu`; false if it is not one.
 pub(crate) fn plan(plan: &mut Plan, wishes: &Wishes, mu: f64) -> Result<bool, Error> {
     let links = plan.method.about().links;
-    Error::unless(links.contains(&plan.link), "method", "one for this model", plan.method.name())?;
-    let Some((sampler, mut recipe)) = recipe(plan, wishes, mu)? else { return Ok(false) };
+    let want = match plan.link {
+        Link::Linear => "one for linear regression",
+        Link::Relu => "one for relu regression",
+    };
+    Error::unless(links.contains(&plan.link), "method", want, plan.method.name())?;
+    let Some((sampler, mut recipe)) = recipe(plan, wishes, mu)? else {
+        wishes.none()?;
+        return statistics(plan, mu);
+    };
+    let unused = wishes.public && !matches!(recipe.clip, Clip::Public { .. });
+    Error::unless(!unused, "public table", UNUSED, "given")?;
     (plan.sampler, recipe.radius) = (sampler, wishes.radius);
     // Whitening pays where the noise of the second moment is well below the moment itself.
     let d = (plan.width + 1) as f64;
     let blur = d.powf(1.5) / (MOMENT_SHARE.sqrt() * mu * plan.rows as f64);
-    recipe.whiten &= blur < 0.25 && plan.width <= crate::design::WIDEST;
+    recipe.whiten &= blur < 0.25 && plan.width <= WIDEST;
     let neighbours = plan.budget.neighbours();
     plan.calibrate(|noise| recipe.stages(sampler, neighbours, mu, noise))?;
     recipe.step_size = recipe.step(plan);
@@ -166,9 +97,57 @@ pub(crate) fn plan(plan: &mut Plan, wishes: &Wishes, mu: f64) -> Result<bool, Er
         Error::unless(step > 0.0 && step < 1e6, "step size", "above 0 and below 1e6", step)?;
         recipe.step_size = step;
     }
+    if !recipe.whiten && !matches!(recipe.pace, Pace::PerRow { .. }) {
+        plan.warnings.push(format!(
+            "{} takes features for centred, of like size and hardly correlated; where they are not, it may diverge. \
+             --method auto does not.",
+            plan.method.name()
+        ));
+    }
     plan.expected_loss = recipe.noise_in_a_step(plan).powi(2) / recipe.steps as f64;
     plan.recipe = Some(recipe);
     Ok(true)
+}
+
+/// Plans a method that is no descent; false if it is none of the papers'.
+fn statistics(plan: &mut Plan, mu: f64) -> Result<bool, Error> {
+    let shape = plan.clone();
+    match plan.method {
+        Method::AdaSsp | Method::BoostedAdaSsp | Method::TukeyEm if plan.width > WIDEST => {
+            return Err(Error::TooLarge {
+                what: "a least-squares fit in closed form",
+                needed: format!("{:.0e} operations", (plan.width as f64).powi(3) * 17.0),
+                instead: "take at most 1000 features, or another method",
+            });
+        }
+        Method::AdaSsp => plan.calibrate(|noise| adassp::stages(&shape, mu, noise))?,
+        Method::BoostedAdaSsp => {
+            plan.calibrate(|noise| boosted_adassp::stages(&shape, mu, noise))?
+        }
+        Method::TukeyEm => {
+            plan.stages = tukey_em::stages(plan);
+            let event = charge::event(plan.sampler, &plan.stages)?;
+            let (neighbours, delta) = (plan.budget.neighbours(), plan.budget.delta());
+            plan.epsilon = quietly_accounting::epsilon(&event, neighbours, delta)?.upper;
+        }
+        _ => return Ok(false),
+    }
+    let d = (plan.width + 1) as f64;
+    plan.expected_loss = 9.0 * d * d / (0.3 * (mu * plan.rows as f64).powi(2));
+    Ok(true)
+}
+
+/// What a wish must be that a method has no use for.
+const UNUSED: &str = "left out with this method, which has no use for it";
+
+impl Wishes {
+    /// Refuses wishes for a method that has no use for any.
+    fn none(&self) -> Result<(), Error> {
+        Error::unless(self.steps.is_none(), "steps", UNUSED, "given")?;
+        Error::unless(self.step_size.is_none(), "step size", UNUSED, "given")?;
+        Error::unless(self.radius.is_none(), "radius", UNUSED, "given")?;
+        Error::unless(!self.public, "public table", UNUSED, "given")
+    }
 }
 
 /// The sampler and the parts of a method.
@@ -191,9 +170,9 @@ fn recipe(plan: &Plan, wishes: &Wishes, mu: f64) -> Result<Option<(Sampler, Reci
 /// Whether a plan's questions are those of its recipe under its sampler, up to their noise: a plan can be written, read
 /// and changed, and one that runs otherwise than it is charged must not run.
 pub(crate) fn sound(plan: &Plan) -> bool {
-    let Some(recipe) = plan.recipe.as_ref().filter(|_| plan.budget.is_private()) else {
+    if !plan.budget.is_private() {
         return false;
-    };
+    }
     let (sampler, neighbours) = (plan.sampler, plan.budget.neighbours());
     let shape = |stages: &[Stage]| -> Vec<(String, u64, u64, bool)> {
         let charges = |stage: &Stage| {
@@ -202,6 +181,18 @@ pub(crate) fn sound(plan: &Plan) -> bool {
         };
         stages.iter().flat_map(charges).collect()
     };
+    let full = sampler == Sampler::Full && plan.recipe.is_none();
+    match plan.method {
+        Method::AdaSsp => {
+            return full && shape(&plan.stages) == shape(&adassp::stages(plan, 1.0, 1.0));
+        }
+        Method::BoostedAdaSsp => {
+            return full && shape(&plan.stages) == shape(&boosted_adassp::stages(plan, 1.0, 1.0));
+        }
+        Method::TukeyEm => return full && shape(&plan.stages) == shape(&tukey_em::stages(plan)),
+        _ => {}
+    }
+    let Some(recipe) = &plan.recipe else { return false };
     let steps: u64 = plan.stages.iter().filter(|s| !s.all_rows).map(|s| s.steps).sum();
     let right = match sampler {
         Sampler::Full => recipe.noise != Noise::Tree && recipe.clip != Clip::Stat,
@@ -343,7 +334,7 @@ impl Recipe {
 fn noise_of(charge: &Charge) -> f64 {
     match charge.mechanism {
         crate::charge::Mechanism::Gaussian { noise } => noise,
-        crate::charge::Mechanism::Selection { .. } => unreachable!("a sum"),
+        _ => unreachable!("a sum"),
     }
 }
 

@@ -30,6 +30,9 @@ impl Account {
                 }
             });
         }
+        if let Part::Promise { epsilon, delta } = *part {
+            return Some(promised(epsilon, delta, target));
+        }
         // δ = 1 - e^((ε - 1/b)/2) for Laplace, e^ε(e^(ε₀-ε) - 1)/(1 + e^ε₀) for a pure pair, and their inverses. A few units of ε
         // are lost in ε₀ - ε.
         let (value, top) = match (part, target) {
@@ -68,6 +71,8 @@ impl Account {
             match part {
                 Part::Laplace { scale } => t / scale * (1.0 + 1e-12),
                 Part::Pure { epsilon } => t * epsilon * (1.0 + 1e-12),
+                Part::Promise { delta, .. } if t * delta * (1.0 + 1e-12) > share => f64::INFINITY,
+                Part::Promise { epsilon, .. } => t * epsilon * (1.0 + 1e-12),
                 Part::Replaced { sigma, .. } => gaussian(2.0 * t.sqrt() / sigma),
                 Part::Poisson { sigma, .. }
                 | Part::Doubled { sigma, .. }
@@ -87,5 +92,29 @@ impl Account {
             }
         };
         gaussian(self.mu_squared.sqrt()) + self.parts.iter().map(one).sum::<f64>()
+    }
+}
+
+/// One promise: δ(e) = δ + (1 - δ)·pure(e), where pure is the curve of ε alone, and its inverse.
+fn promised(epsilon: f64, delta: f64, target: Target) -> Interval {
+    let pure = |target| Account::part(Part::Pure { epsilon }).single(target).expect("it has one");
+    match target {
+        Target::Epsilon(e) => {
+            let found = pure(Target::Epsilon(e));
+            let with = |d: f64| (delta + (1.0 - delta) * d).min(1.0);
+            Interval::new(
+                with(found.lower) * (1.0 - 1e-12),
+                (with(found.upper) * (1.0 + 1e-12)).min(1.0),
+            )
+        }
+        Target::Delta(d) if d < delta => Interval::new(f64::INFINITY, f64::INFINITY),
+        // A little less δ above, a little more below: the difference has the rounding of its terms.
+        Target::Delta(d) => {
+            let left = |slack: f64| ((d - delta) / (1.0 - delta) + slack * d).max(0.0);
+            Interval::new(
+                pure(Target::Delta(left(1e-15))).lower,
+                pure(Target::Delta(left(-1e-15))).upper,
+            )
+        }
     }
 }

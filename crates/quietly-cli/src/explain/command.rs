@@ -1,7 +1,7 @@
 //! C: the command line, and the world around it.
 use super::Entry;
 
-pub(super) const ENTRIES: [Entry; 12] = [
+pub(super) const ENTRIES: [Entry; 13] = [
     Entry {
         code: "C01",
         title: "participation is missing or ambiguous",
@@ -95,5 +95,15 @@ pub(super) const ENTRIES: [Entry; 12] = [
               table's header says, and a plan depends on it.",
         fix: "Give the table with --header. Its first line is read, and no row.",
         example: "quietly plan linear clinic.schema.toml --header clinic.csv --target days --epsilon 1",
+    },
+    Entry {
+        code: "C13",
+        title: "an audit saw more than was claimed",
+        why: "An attack on made-up tables bounds epsilon from below, and this bound is above the proven one, or beyond the \
+              proven curve of hits and false alarms. A mechanism that keeps its promise is accused once in a thousand \
+              audits at most. The numbers stand on stdout, and the exit status is 1.",
+        fix: "Run it again with another --seed. If it is caught again, release nothing made in this way, and report it; \
+              with --broken it was to be expected.",
+        example: "quietly audit canary --epsilon 1",
     },
 ];

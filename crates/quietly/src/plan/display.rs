@@ -30,6 +30,9 @@ impl fmt::Display for Plan {
                     Mechanism::Selection { add_remove, .. } => {
                         format!("a choice at epsilon {add_remove:.4}")
                     }
+                    Mechanism::Promise { epsilon, delta } => {
+                        format!("proven as a whole, epsilon {epsilon:.4} at delta {delta:e}")
+                    }
                 };
                 writeln!(f, "  {times:>3} x {:<28} {how}", charge.purpose)?;
             }

@@ -20,7 +20,12 @@ pub(super) fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<
     let recipe = run.plan.recipe.clone().expect("a descent has a recipe");
     let public = matches!(recipe.clip, Clip::Public { .. });
     let given = run.public.is_some_and(|t| t.rows() > 0);
-    Error::unless(given || !public, "public rows", "at least one (--public FILE)", "none")?;
+    Error::unless(
+        given || !public,
+        "public table",
+        "one with at least one row (--public FILE)",
+        "empty or missing",
+    )?;
 
     let space = Space::new(run, &recipe)?;
     let d = run.plan.width + 1;

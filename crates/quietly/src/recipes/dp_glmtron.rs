@@ -14,7 +14,12 @@ use crate::{
 };
 
 pub(super) fn recipe(plan: &Plan, wishes: &Wishes) -> Result<(Sampler, Recipe), Error> {
-    Error::unless(wishes.public, "public rows", "given (--public FILE)", "missing")?;
+    Error::unless(
+        wishes.public,
+        "public table",
+        "a file of public rows (--public FILE)",
+        "missing",
+    )?;
     let steps = steps(wishes, plan.rows.min(65_535))?;
     let recipe = Recipe {
         residual: Residual::Glmtron,

@@ -13,9 +13,10 @@ use crate::{charge::Sampler, error::Error, model::Link, plan::Wishes};
 pub(super) const TARGET_LEVEL: f64 = 0.98;
 
 pub(super) fn recipe(link: Link, wishes: &Wishes) -> Result<(Sampler, Recipe), Error> {
-    let radius = wishes.radius.unwrap_or(f64::NAN);
-    let want = "above 0: the norm that the weights may have (--radius)";
-    Error::unless(radius > 0.0 && radius < 1e12, "radius", want, radius)?;
+    let got = wishes.radius.map_or("missing".into(), |radius| radius.to_string());
+    let radius = wishes.radius.filter(|radius| *radius > 0.0 && *radius < 1e12);
+    let want = "above 0 and below 1e12, the most that the weights may measure (--radius W)";
+    Error::unless(radius.is_some(), "radius", want, got)?;
     let recipe = Recipe {
         residual: approaching(link),
         steps: steps(wishes, 20)?,
@@ -25,7 +26,7 @@ pub(super) fn recipe(link: Link, wishes: &Wishes) -> Result<(Sampler, Recipe), E
         average: Averaging::LastHalf,
         pace: Pace::Given { step: if link == Link::Relu { 2.0 } else { 1.0 } },
         step_size: 0.0,
-        radius: Some(radius),
+        radius,
     };
     Ok((Sampler::Full, recipe))
 }

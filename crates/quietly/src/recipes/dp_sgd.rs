@@ -3,6 +3,7 @@
 //! Abadi et al., *Deep Learning with Differential Privacy*, CCS 2016, on least squares or on least squares through
 //! max(u, 0). The gradient of the latter is zero at the start, where all scores are zero; the first step takes max's
 //! other derivative there, which makes it GLMtron's.
+//! Features are whitened where the budget allows: what others do by public standardisation is not public here.
 use super::{Averaging, Clip, Noise, Pace, Recipe, steps};
 use crate::{charge::Sampler, descent::Residual, error::Error, model::Link, plan::Wishes};
 
@@ -14,7 +15,7 @@ pub(super) fn recipe(link: Link, wishes: &Wishes) -> Result<(Sampler, Recipe), E
     let recipe = Recipe {
         residual: Residual::polishing(link),
         steps,
-        whiten: false,
+        whiten: true,
         clip: Clip::Fixed { level: 0.5 },
         noise: Noise::Independent,
         average: Averaging::LastHalf,

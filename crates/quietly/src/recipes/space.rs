@@ -7,7 +7,7 @@ use crate::{
     full_batch::{self, MOMENT, NORM, middle},
     lattice::Lattice,
     linalg::{Square, dot},
-    metric::Whitening,
+    metric::{Metric, Whitening},
     pass::{Affine, Cached, Grid, Query, Rows, second_moment},
     release::LatticeSum,
 };
@@ -19,8 +19,8 @@ const CONSTANT: f64 = 0.5;
 pub(super) enum Space {
     /// Each feature scaled alike, and a constant 1 after them.
     Plain { scale: f64, width: usize },
-    /// Whitened, the constant among them.
-    Whitened(Whitening),
+    /// Whitened, and a constant after them.
+    Whitened(Metric),
 }
 
 impl Space {
@@ -47,7 +47,8 @@ impl Space {
         let what = LatticeSum { sum, bound, unit: lattice.step() * lattice.step() };
         let (upper, std) = run.door.matrix(MOMENT, width + 1, what)?;
         whitening.refine(&Square::symmetric(width + 1, &upper), std);
-        Ok(Space::Whitened(whitening))
+        // With no noise to spare, the metric of clipping is the whitened one.
+        Ok(Space::Whitened(Metric::new(whitening, run.plan.rows, 1e9)))
     }
 
     /// What a feature is multiplied with, where all are alike.
@@ -65,7 +66,7 @@ impl Space {
                 let map = Affine::new(&vec![0.0; *width], &vec![*scale; *width], 1.0);
                 Cached::new(table, &map, threads)
             }
-            Space::Whitened(whitening) => Cached::new(table, &whitening.map(), threads),
+            Space::Whitened(metric) => metric.cached(table, threads),
         }
     }
 
@@ -76,9 +77,9 @@ impl Space {
                 let intercept = w.pop().expect("there is a constant");
                 (intercept, w.into_iter().map(|w| w * scale).collect())
             }
-            Space::Whitened(whitening) => {
-                let (weights, intercept) = whitening.unmap(&w);
-                (intercept, weights)
+            Space::Whitened(metric) => {
+                let (weights, constant) = metric.unmap(&w);
+                (constant * CONSTANT, weights)
             }
         }
     }

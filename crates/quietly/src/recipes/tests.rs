@@ -18,10 +18,15 @@ const WIDTH: usize = 3;
 /// Every method on every model it is for.
 fn plans(neighbours: Neighbours, rows: u64, epsilon: f64) -> Vec<Plan> {
     let mut plans = Vec::new();
-    for method in Method::ALL.into_iter().filter(|m| *m != Method::Auto) {
+    // TukeyEM is no sum: `deep/tests.rs` has its exact law on small tables.
+    let other = [Method::Auto, Method::TukeyEm];
+    for method in Method::ALL.into_iter().filter(|m| !other.contains(m)) {
         for link in method.about().links {
             let budget = Budget::new(epsilon, 1e-5).unwrap().under(neighbours);
-            let mut regression = Regression::new(*link).method(method).radius(2.0);
+            let mut regression = Regression::new(*link).method(method);
+            if method == Method::DpPgd {
+                regression = regression.radius(2.0);
+            }
             if matches!(method, Method::DpSsgd | Method::DpGlmtron) {
                 regression = regression.steps(40);
             }

@@ -4,5 +4,6 @@ mod common;
 mod exact;
 mod model_file;
 mod plans;
+mod recipes;
 mod same_bits;
 mod trouble;

@@ -8,9 +8,9 @@ use quietly_accounting::{Event, epsilon};
 
 use crate::common::{METHODS, RELATIONS, alike, budget, gaussian, json, plan};
 
-/// What a plan's stages cost, from the accountant and nothing else. Steps under allocation are priced by their dearest,
-/// with choices as Gaussians by a bisection of its own: Φ(μ/2) = 1/(1 + e^(-ε/2)).
-fn price(sampler: Sampler, stages: &[quietly::Stage], budget: Budget) -> f64 {
+/// What a plan's stages cost, from the accountant and nothing else. Sampled steps are priced by their dearest, with
+/// choices as Gaussians by a bisection of its own: Φ(μ/2) = 1/(1 + e^(-ε/2)).
+pub(crate) fn price(sampler: Sampler, stages: &[quietly::Stage], budget: Budget) -> f64 {
     let gaussian = |range: f64| {
         let tail = |x: f64| 0.5 * libm_erfc(x / std::f64::consts::SQRT_2);
         let (mut low, mut high) = (0.0, 80.0);
@@ -21,37 +21,48 @@ fn price(sampler: Sampler, stages: &[quietly::Stage], budget: Budget) -> f64 {
         }
         high
     };
-    let event = match sampler {
-        Sampler::Full => {
-            let mut events =
-                stages.iter().flat_map(|s| s.charges.iter().map(move |c| (s, c))).map(|(s, c)| {
-                    let once = match c.mechanism {
-                        Mechanism::Gaussian { noise } => Event::gaussian(noise),
-                        Mechanism::Selection { add_remove, replace_one } => {
-                            Event::selection_with(add_remove, replace_one)
-                        }
-                        _ => panic!("a new mechanism"),
-                    };
-                    once.unwrap().repeat(s.steps * c.times).unwrap()
-                });
-            let first = events.next().unwrap();
-            events.fold(first, |all, next| all.then(next))
-        }
-        Sampler::Allocation { steps } => {
-            assert_eq!(stages.iter().map(|s| s.steps).sum::<u64>(), steps);
-            let square = |c: &quietly::Charge| match c.mechanism {
-                Mechanism::Gaussian { noise } => c.times as f64 / (noise * noise),
-                Mechanism::Selection { add_remove, .. } => {
-                    c.times as f64 * gaussian(add_remove).powi(2)
+    let composed = |stage: &quietly::Stage, steps: u64| {
+        let once = |c: &quietly::Charge| {
+            let once = match c.mechanism {
+                Mechanism::Gaussian { noise } => Event::gaussian(noise),
+                Mechanism::Selection { add_remove, replace_one } => {
+                    Event::selection_with(add_remove, replace_one)
                 }
                 _ => panic!("a new mechanism"),
             };
-            let mu = |s: &quietly::Stage| s.charges.iter().map(square).sum::<f64>().sqrt();
-            let most = stages.iter().map(mu).fold(0.0, f64::max);
-            Event::allocation(steps, 1, 1.0 / most).unwrap()
+            once.unwrap().repeat(steps * c.times).unwrap()
+        };
+        stage.charges.iter().map(once).reduce(Event::then).unwrap()
+    };
+    let square = |c: &quietly::Charge| match c.mechanism {
+        Mechanism::Gaussian { noise } => c.times as f64 / (noise * noise),
+        Mechanism::Selection { add_remove, .. } => c.times as f64 * gaussian(add_remove).powi(2),
+        _ => panic!("a new mechanism"),
+    };
+    let mu = |s: &&quietly::Stage| s.charges.iter().map(square).sum::<f64>().sqrt();
+    let every = |s: &&quietly::Stage| s.all_rows || sampler == Sampler::Full;
+    let (all, some): (Vec<_>, Vec<_>) = stages.iter().partition(every);
+    let (count, most) =
+        (some.iter().map(|s| s.steps).sum::<u64>(), some.iter().map(mu).fold(0.0, f64::max));
+    let mut events: Vec<Event> = all.iter().map(|s| composed(s, s.steps)).collect();
+    match sampler {
+        Sampler::Full => {}
+        Sampler::Allocation { steps } => {
+            assert_eq!(count, steps);
+            events.push(Event::allocation(steps, 1, 1.0 / most).unwrap());
+        }
+        Sampler::Poisson { steps, rate } => {
+            assert_eq!(count, steps);
+            events.push(Event::poisson(rate, 1.0 / most).unwrap().repeat(steps).unwrap());
+        }
+        Sampler::Parts { steps } => {
+            assert_eq!(count, steps);
+            let parts = some.iter().map(|s| composed(s, 1)).collect();
+            events.push(Event::disjoint(parts).unwrap());
         }
         _ => panic!("a new sampler"),
-    };
+    }
+    let event = events.into_iter().reduce(Event::then).unwrap();
     epsilon(&event, budget.neighbours(), budget.delta()).unwrap().upper
 }
 

@@ -1,0 +1,180 @@
+//! TukeyEM: many small least-squares fits, and a private point deep among them.
+//!
+//! Amin, Joseph, Ribero and Vassilvitskii, *Easy differentially private linear regression*, ICLR 2023, [arXiv:2208.07353].
+//! No clip, no scale, no bound on weights is asked for: about 1000 models are fitted to as many groups of rows, and one point
+//! is drawn by the exponential mechanism among those with at least a quarter of the models on either side of every
+//! coordinate, after a test that this set is stable. What fails the test is answered by a model that has
+//! nothing of the data in it: no weights, and the middle of the target's range.
+//!
+//! # Privacy
+//!
+//! (ε, δ) under add-remove **and** under replace-one. Each row draws its group uniformly and on its own. Hold the draws of all
+//! other rows, which have one law in both tables: a row that joins, leaves or is replaced (its copy in the same group)
+//! changes the rows of one group and so **one model**; a model is a function of its group's rows alone, whatever
+//! arithmetic made it. [`deep`](super::deep) proves that its answer is (ε, δ)-indistinguishable where one of m integer models
+//! is exchanged, and m is public. A mixture over draws with a common law keeps (ε, δ).
+//!
+//! The paper cuts a shuffled table into groups of equal size; there a row that joins may move others between groups, and
+//! its statement is for replace-one only. Its volumes are products of floating-point lengths and its models real
+//! numbers; here models are points of a public integer lattice, so that no low bits of a model can leak.
+//!
+//! [arXiv:2208.07353]: https://arxiv.org/abs/2208.07353
+use quietly_data::Table;
+use quietly_noise::Stream;
+
+use super::{
+    Run, adassp,
+    deep::{self, EDGE},
+};
+use crate::{
+    charge::{Charge, Stage},
+    error::Error,
+    full_batch::CONSTANT,
+    lattice::Lattice,
+    linalg::{Square, solve},
+    pass::{Affine, Query, Rows, allocate, second_moment},
+    plan::Plan,
+    progress::{Watch, tell},
+    unit::Unit,
+};
+
+const DEEP: &str = "a point deep among the models";
+
+/// As many models as the paper takes, where rows allow.
+const MODELS: u64 = 1000;
+
+/// A coordinate's lattice: weights from -1024 to 1024 in steps of 2⁻³⁰, for features and targets within [-1, 1].
+const STEP: f64 = 1.0 / (1 << 30) as f64;
+
+/// Added to the second moment of a group, so that one with too few rows has a model too.
+const RIDGE: f64 = 1e-4;
+
+/// The one question: the whole budget, less a little for the accountant's rounding.
+pub(crate) fn stages(plan: &Plan) -> Vec<Stage> {
+    // No accountant knows of promises beyond 100.
+    let (epsilon, delta) = (plan.budget.epsilon().min(100.0), plan.budget.delta());
+    let charge = Charge::promise(DEEP, epsilon * (1.0 - 1e-9), delta * (1.0 - 1e-9));
+    vec![Stage::new("models", 1, vec![charge])]
+}
+
+/// How many models there are: public. A third more rows than weights in each: with fewer, models are wild; with more, there
+/// are too few of them for the test.
+fn groups(plan: &Plan) -> usize {
+    (3 * plan.rows / (4 * (plan.width as u64 + 1))).clamp(1, MODELS) as usize
+}
+
+/// The intercept and the weights, in units of the target's range.
+pub(crate) fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error> {
+    tell(watch, "step", 1, 1)?;
+    let (groups, stream) = (groups(run.plan), run.door.sampling());
+    let models =
+        run.table.as_ref().map(|table| models(table, run.unit, groups, &stream, run.threads));
+    let found = run.door.promised(DEEP, models, deep::point)?;
+    let safe = vec![0.0; run.plan.width + 1];
+    let real = |point: Vec<i64>| point.iter().map(|&w| w as f64 * STEP).collect();
+    Ok(adassp::parted(found.map_or(safe, real)))
+}
+
+/// A model for every group, on the lattice.
+fn models(
+    table: &Table,
+    unit: &Unit,
+    groups: usize,
+    stream: &Stream,
+    threads: usize,
+) -> Vec<Vec<i64>> {
+    let words = |block: u64| {
+        let mut bits = stream.bits(block).expect("there are fewer blocks than steps of a stream");
+        move || bits.word().expect("a block has fewer words than a stream")
+    };
+    let (map, d) = (Affine::identity(table.width(), CONSTANT), table.width() + 1);
+    let buckets = allocate(table.target(), groups, words, threads);
+    buckets.iter().map(|b| model(&Rows::these(table, &map, b), d, unit, threads)).collect()
+}
+
+/// Least squares on some rows, from exact integer sums that no row is too long for: the order of rows does not matter.
+fn model(rows: &Rows<'_>, d: usize, unit: &Unit, threads: usize) -> Vec<i64> {
+    let longest = 1.01 * (d as f64).sqrt();
+    let (products, sums) = (Lattice::for_products(longest, d), Lattice::for_sums(longest, d));
+    let upper = second_moment(rows, &products, threads);
+    let square = products.step() * products.step();
+    let mut moment =
+        Square::symmetric(d, &upper.iter().map(|&x| x as f64 * square).collect::<Vec<_>>());
+    (0..d).for_each(|k| moment.entries[k * (d + 1)] += RIDGE);
+    let residual = |_: f64, y: f64| unit.of(y).clamp(-1.0, 1.0);
+    let query = Query { weights: &vec![0.0; d], residual, clip: Some(&sums), grid: None };
+    let right = rows.pass(&query, threads).sum;
+    let right: Vec<f64> = right.iter().map(|&x| x as f64 * sums.step()).collect();
+    let weights = solve(&moment, &right).unwrap_or_else(|| vec![0.0; d]);
+    // As a cast: what is not a number becomes 0.
+    weights.iter().map(|w| ((w / STEP).round() as i64).clamp(-EDGE, EDGE)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use quietly_accounting::Neighbours;
+    use quietly_noise::Key;
+
+    use super::{super::trial, *};
+    use crate::model::Link;
+
+    fn planned(rows: u64, epsilon: f64) -> Plan {
+        let mut plan = trial::plan(rows, 10, epsilon, Neighbours::AddRemove);
+        plan.stages = stages(&plan);
+        plan
+    }
+
+    /// Least squares explains 0.80 of this target.
+    #[test]
+    fn a_gaussian_table_is_learnt() {
+        let found = trial::r2(&planned(20_000, 3.0), 1, fit);
+        assert!(found > 0.78, "{found}");
+    }
+
+    /// Far too few rows: the answer is the middle of the range, 2, and no error.
+    #[test]
+    fn what_fails_the_test_is_answered_by_the_safe_model() {
+        let fit = |run: &mut Run<'_>, watch: &mut Watch<'_>| {
+            let found = fit(run, watch)?;
+            assert_eq!(found, (0.0, vec![0.0; 10]));
+            Ok(found)
+        };
+        for (rows, epsilon) in [(1, 3.0), (200, 3.0), (20_000, 0.01), (20_000, 0.001)] {
+            trial::r2(&planned(rows, epsilon), 2, fit);
+        }
+    }
+
+    #[test]
+    fn one_row_changes_at_most_one_model() {
+        let (rows, width, groups) = (400, 3, 20);
+        let whole = trial::table(rows + 1, width, 5);
+        let (stream, unit) =
+            (Key::from_seed(3).stream("groups"), Unit::new(Link::Linear, trial::RANGE));
+        let of = |features: &[f64], target: &[f64]| {
+            let table = Table::new(width, features.to_vec(), target.to_vec());
+            models(&table, &unit, groups, &stream, 2)
+        };
+        let (features, target) = (&whole.features()[..rows * width], &whole.target()[..rows]);
+        let here = of(features, target);
+        let apart = |there: &[Vec<i64>]| here.iter().zip(there).filter(|(a, b)| a != b).count();
+        // A row that joins in the last place: all others keep their groups.
+        assert_eq!(apart(&of(whole.features(), whole.target())), 1);
+        for row in 0..rows {
+            let (mut features, mut target) = (features.to_vec(), target.to_vec());
+            features[row * width..][..width].fill(1.0);
+            target[row] = 1e9;
+            assert_eq!(apart(&of(&features, &target)), 1, "{row}");
+        }
+    }
+
+    #[test]
+    fn the_whole_budget_is_promised_and_no_more() {
+        let plan = planned(20_000, 3.0);
+        for neighbours in [Neighbours::AddRemove, Neighbours::ReplaceOne] {
+            let event = crate::charge::event(plan.sampler, &plan.stages).unwrap();
+            let price = quietly_accounting::epsilon(&event, neighbours, 1e-5).unwrap().upper;
+            assert!(price <= 3.0 && price > 2.999_999, "{price}");
+        }
+        assert_eq!((groups(&plan), groups(&planned(2_200, 1.0))), (1000, 150));
+    }
+}
