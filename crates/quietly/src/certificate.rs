@@ -49,7 +49,7 @@ pub struct Certificate {
 /// What differential privacy does not promise, whoever computes it.
 const NOT_COVERED: [&str; 4] = [
     "facts about the population that hold with or without any one of its members",
-    "several rows of one person, unless the unit says so: k rows cost k times epsilon",
+    "several rows of one person, unless the unit says so: k rows cost k times epsilon, at a larger delta",
     "other releases from the same table: their epsilons and deltas add up",
     "who can read the table, the machine's memory or its clock while the model is made",
 ];
@@ -181,8 +181,14 @@ impl fmt::Display for Certificate {
         }
         for stage in &self.stages {
             for charge in &stage.charges {
-                let (times, how) = (stage.steps * charge.times, self.how(charge));
-                writeln!(f, "         {times:>4} x {}: {how}", charge.purpose)?;
+                let how = self.how(charge);
+                writeln!(
+                    f,
+                    "         {:>4} x {}{}: {how}",
+                    stage.steps,
+                    charge.purpose,
+                    stage.whom(charge)
+                )?;
             }
         }
         writeln!(

@@ -132,6 +132,7 @@ pub struct Stage {
 /// If the stages do not have the sampler's number of steps, or ask nothing: bugs of the planner.
 pub(crate) fn event(sampler: Sampler, stages: &[Stage]) -> Result<Event, Error> {
     let full = |stage: &Stage| stage.all_rows || sampler == Sampler::Full;
+    assert!(stages.iter().all(|stage| !stage.charges.is_empty()), "a stage asks something");
     let (every, some): (Vec<&Stage>, Vec<&Stage>) = stages.iter().partition(|stage| full(stage));
     let steps: u64 = some.iter().map(|s| s.steps).sum();
     let mu = some.iter().map(|stage| stage.mu()).fold(0.0, f64::max);
@@ -174,6 +175,16 @@ impl Stage {
     /// The same, asked of all rows.
     pub(crate) fn of_all_rows(self) -> Self {
         Stage { all_rows: true, ..self }
+    }
+
+    /// Which rows a question is put to, where it is not the sampler's once a step.
+    pub(crate) fn whom(&self, charge: &Charge) -> String {
+        match (self.all_rows, charge.times) {
+            (true, 1) => ", of every row".into(),
+            (true, times) => format!(", {times} times, of every row"),
+            (false, 1) => String::new(),
+            (false, times) => format!(", in which a row may be {times} times"),
+        }
     }
 
     /// So many of these steps on the same rows.

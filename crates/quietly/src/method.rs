@@ -117,9 +117,10 @@ impl Method {
             from,
         };
         let even = "features of like size and little correlation";
-        let allocation = "each row in one random step: random allocation, exact";
-        let parts = "each row in one part, no amplification: Gaussian, exact";
-        let composed = "Gaussian composition, exact";
+        let allocation = "each row in one random step (random allocation), after a few questions to all: a certified upper bound";
+        let parts = "each row in one part, no amplification, after a question to all: a certified upper bound";
+        let composed =
+            "composition of Gaussian sums and private quantiles: a certified upper bound";
         match self {
             Method::Auto => about(
                 "auto",
@@ -216,7 +217,7 @@ impl Method {
                 "one pass by GLMtron, prefix sums released by a tree",
                 RELU,
                 even,
-                "each row in one leaf of the tree: Gaussian composition, exact",
+                "each row in one leaf of the tree, no amplification: a certified upper bound",
                 "for research; large epsilon",
                 "Ding et al.: Revisiting Differentially Private ReLU Regression (our definition)",
             ),
@@ -234,7 +235,7 @@ impl Method {
                 "Poisson samples, one private clip for all",
                 BOTH,
                 even,
-                "Poisson sampling, exact",
+                "Poisson sampling, after a few questions to all rows: a certified upper bound",
                 "to compare with what most people use",
                 "Abadi et al.: Deep Learning with Differential Privacy",
             ),
@@ -244,7 +245,7 @@ impl Method {
                 BOTH,
                 "residuals without heavy tails or skew",
                 composed,
-                "well-specified models: then a little better than full-batch",
+                "well-specified models",
                 "Liu, Jain, Kong, Oh, Suggala: Near Optimal Private and Robust Linear Regression",
             ),
             Method::AdaSsp => about(
@@ -262,16 +263,16 @@ impl Method {
                 LINEAR,
                 "a bounded target",
                 composed,
-                "to compare: a strong rival on real tables",
+                "to compare: a rival of the default",
                 "Tang et al.: Improved Differentially Private Regression via Gradient Boosting",
             ),
             Method::TukeyEm => about(
                 "tukey-em",
                 "many least-squares fits on parts; a deep point among them is drawn",
                 LINEAR,
-                "hundreds of rows per feature",
+                "some thousand rows per feature at epsilon 1, more at less",
                 "propose-test-release and the exponential mechanism",
-                "to compare: no bounds on the data are needed",
+                "to compare: features need no common scale",
                 "Amin, Joseph, Ribero, Vassilvitskii: Easy Differentially Private Linear Regression",
             ),
         }

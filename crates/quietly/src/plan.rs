@@ -16,6 +16,7 @@ use crate::{
 
 pub use self::run::Reads;
 
+mod check;
 mod display;
 mod run;
 
@@ -79,11 +80,14 @@ pub struct Plan {
     /// The parts of the descent, for the methods of the papers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recipe: Option<Recipe>,
-    /// What noise is expected to add to the mean squared error, as a share of what least squares leaves.
+    /// What noise is expected to add to the mean squared error, as a share of what least squares leaves; infinite where
+    /// there is no saying.
     #[serde(with = "crate::budget::endless")]
     pub expected_loss: f64,
     /// What the planner wants to be known.
     pub warnings: Vec<String>,
+    #[serde(skip)]
+    seal: check::Seal,
 }
 
 impl Regression {
@@ -129,6 +133,10 @@ impl Regression {
     /// [`Error::Parameter`] if there are no rows or no features, [`Error::TooLarge`] if there are more than 1000 features for
     /// one pass, [`Error::Accounting`] if the budget cannot be met.
     pub fn plan(&self, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
+        Ok(self.draft(rows, width, budget)?.sealed())
+    }
+
+    fn draft(&self, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
         Error::unless(rows > 0, "rows", "at least 1", rows)?;
         Error::unless(
             (1..1 << 20).contains(&width),
@@ -171,6 +179,7 @@ impl Regression {
             recipe: None,
             expected_loss: 0.0,
             warnings: Vec::new(),
+            seal: check::Seal::default(),
         };
         if method == Method::Exact {
             return Ok(plan);
@@ -288,12 +297,13 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`Error::Accounting`], which [`Regression::plan`] would have met before.
+    /// [`Error::Parameter`] if the plan was changed and costs more than it says, or runs otherwise than it is charged.
     pub fn certificate(
         &self,
         unit: &str,
         origin: Option<quietly_noise::Source>,
     ) -> Result<Certificate, Error> {
+        self.check()?;
         let mut public = vec![
             "the schema: names, ranges and values of the columns".into(),
             format!("that there are about {} rows", self.rows),

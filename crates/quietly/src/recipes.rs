@@ -85,7 +85,9 @@ pub(crate) fn plan(plan: &mut Plan, wishes: &Wishes, mu: f64) -> Result<bool, Er
     };
     let unused = wishes.public && !matches!(recipe.clip, Clip::Public { .. });
     Error::unless(!unused, "public table", UNUSED, "given")?;
-    (plan.sampler, recipe.radius) = (sampler, wishes.radius);
+    let unused = wishes.radius.is_some() && recipe.clip != Clip::Bound;
+    Error::unless(!unused, "radius", UNUSED, "given")?;
+    plan.sampler = sampler;
     // Whitening pays where the noise of the second moment is well below the moment itself.
     let d = (plan.width + 1) as f64;
     let blur = d.powf(1.5) / (MOMENT_SHARE.sqrt() * mu * plan.rows as f64);
@@ -103,6 +105,17 @@ pub(crate) fn plan(plan: &mut Plan, wishes: &Wishes, mu: f64) -> Result<bool, Er
              --method auto does not.",
             plan.method.name()
         ));
+    }
+    if recipe.clip == Clip::Stat {
+        let apart = plan.rows as f64 / (recipe.steps as f64 * threshold::STAT_PART as f64);
+        let enough = 3.0 * plan.noise(STAT);
+        if apart < 2.0 * enough {
+            plan.warnings.push(format!(
+                "a step sets about {apart:.0} rows apart for its threshold, and a count of them has noise of {:.0}: the lowest \
+                 threshold will be taken, and nothing learnt. Take more rows or fewer steps.",
+                plan.noise(STAT)
+            ));
+        }
     }
     plan.expected_loss = recipe.noise_in_a_step(plan).powi(2) / recipe.steps as f64;
     plan.recipe = Some(recipe);
@@ -129,11 +142,11 @@ fn statistics(plan: &mut Plan, mu: f64) -> Result<bool, Error> {
             let event = charge::event(plan.sampler, &plan.stages)?;
             let (neighbours, delta) = (plan.budget.neighbours(), plan.budget.delta());
             plan.epsilon = quietly_accounting::epsilon(&event, neighbours, delta)?.upper;
+            plan.warnings.extend(tukey_em::warning(plan));
         }
         _ => return Ok(false),
     }
-    let d = (plan.width + 1) as f64;
-    plan.expected_loss = 9.0 * d * d / (0.3 * (mu * plan.rows as f64).powi(2));
+    plan.expected_loss = f64::INFINITY;
     Ok(true)
 }
 
@@ -167,45 +180,25 @@ fn recipe(plan: &Plan, wishes: &Wishes, mu: f64) -> Result<Option<(Sampler, Reci
     }))
 }
 
-/// Whether a plan's questions are those of its recipe under its sampler, up to their noise: a plan can be written, read
-/// and changed, and one that runs otherwise than it is charged must not run.
-pub(crate) fn sound(plan: &Plan) -> bool {
-    if !plan.budget.is_private() {
-        return false;
-    }
+/// The questions of a plan's method under its sampler, whatever their noise; none if they do not go together.
+pub(crate) fn questions(plan: &Plan) -> Option<Vec<Stage>> {
     let (sampler, neighbours) = (plan.sampler, plan.budget.neighbours());
-    let shape = |stages: &[Stage]| -> Vec<(String, u64, u64, bool)> {
-        let charges = |stage: &Stage| {
-            let of = |c: &Charge| (c.purpose.clone(), stage.steps, c.times, stage.all_rows);
-            stage.charges.iter().map(of).collect::<Vec<_>>()
-        };
-        stages.iter().flat_map(charges).collect()
-    };
     let full = sampler == Sampler::Full && plan.recipe.is_none();
     match plan.method {
-        Method::AdaSsp => {
-            return full && shape(&plan.stages) == shape(&adassp::stages(plan, 1.0, 1.0));
-        }
-        Method::BoostedAdaSsp => {
-            return full && shape(&plan.stages) == shape(&boosted_adassp::stages(plan, 1.0, 1.0));
-        }
-        Method::TukeyEm => return full && shape(&plan.stages) == shape(&tukey_em::stages(plan)),
+        Method::AdaSsp => return full.then(|| adassp::stages(plan, 1.0, 1.0)),
+        Method::BoostedAdaSsp => return full.then(|| boosted_adassp::stages(plan, 1.0, 1.0)),
+        Method::TukeyEm => return full.then(|| tukey_em::stages(plan)),
         _ => {}
     }
-    let Some(recipe) = &plan.recipe else { return false };
-    let steps: u64 = plan.stages.iter().filter(|s| !s.all_rows).map(|s| s.steps).sum();
+    let recipe = plan.recipe.as_ref()?;
+    let plain = recipe.noise != Noise::Tree && recipe.clip != Clip::Stat;
     let right = match sampler {
-        Sampler::Full => recipe.noise != Noise::Tree && recipe.clip != Clip::Stat,
-        Sampler::Allocation { steps: planned } => {
-            steps == planned && recipe.noise != Noise::Tree && recipe.clip != Clip::Stat
-        }
-        Sampler::Poisson { steps: planned, .. } => {
-            let sums = !matches!(recipe.clip, Clip::Falling { .. } | Clip::Stat);
-            steps == planned && recipe.noise != Noise::Tree && sums
-        }
-        Sampler::Parts { steps: planned } => steps == planned,
+        Sampler::Full | Sampler::Allocation { .. } => plain,
+        // A replaced row of a Poisson sample is priced for sums only.
+        Sampler::Poisson { .. } => plain && !matches!(recipe.clip, Clip::Falling { .. }),
+        Sampler::Parts { .. } => true,
     };
-    right && shape(&plan.stages) == shape(&recipe.stages(sampler, neighbours, 1.0, 1.0))
+    right.then(|| recipe.stages(sampler, neighbours, 1.0, 1.0))
 }
 
 /// Shares of μ² for the norm of the rows, the second moment, and a threshold or bound found once.

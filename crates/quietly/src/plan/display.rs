@@ -24,7 +24,6 @@ impl fmt::Display for Plan {
         }
         for stage in &self.stages {
             for charge in &stage.charges {
-                let times = stage.steps * charge.times;
                 let how = match charge.mechanism {
                     Mechanism::Gaussian { noise } => format!("noise {noise:.2} times one row"),
                     Mechanism::Selection { add_remove, .. } => {
@@ -34,7 +33,8 @@ impl fmt::Display for Plan {
                         format!("proven as a whole, epsilon {epsilon:.4} at delta {delta:e}")
                     }
                 };
-                writeln!(f, "  {times:>3} x {:<28} {how}", charge.purpose)?;
+                let whom = stage.whom(charge);
+                writeln!(f, "  {:>3} x {:<28} {how}{whom}", stage.steps, charge.purpose)?;
             }
         }
         if self.design.is_some() && self.reach() == Reach::Weights {

@@ -116,20 +116,6 @@ impl Plan {
         }
     }
 
-    /// A plan can be written, read and changed. One that is read in another way than it is accounted for is refused: its
-    /// certificate would be wrong.
-    fn check(&self) -> Result<(), Error> {
-        let sound = match (self.method, self.sampler) {
-            (Method::Exact, _) => !self.budget.is_private(),
-            (Method::FullBatch, Sampler::Full) => self.budget.is_private(),
-            (Method::OnePass, Sampler::Allocation { .. }) => self.budget.is_private(),
-            (Method::Auto | Method::FullBatch | Method::OnePass, _) => false,
-            _ => recipes::sound(self),
-        };
-        let want = "as Regression::plan made it";
-        Error::unless(sound, "plan", want, "read in another way than it is accounted for")
-    }
-
     fn steps(&self) -> usize {
         match self.sampler {
             Sampler::Allocation { steps } => steps as usize,

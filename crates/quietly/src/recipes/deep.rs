@@ -49,7 +49,7 @@
 //! [arXiv:2106.13329]: https://arxiv.org/abs/2106.13329
 use quietly_noise::{Bits, DiscreteLaplace, ExponentialMechanism, Ratio, Stream};
 
-use crate::{error::Error, release::Promise};
+use crate::{charge::normal_quantile, error::Error, release::Promise};
 
 /// The greatest coordinate.
 pub(super) const EDGE: i64 = 1 << 40;
@@ -74,6 +74,18 @@ pub(super) fn point(
         return Ok(None);
     }
     Ok(Some(deep.draw(&terms, &mut stream.bits(step)?)?))
+}
+
+/// Whether `m` models whose weights lie as normal ones do would pass the test, were it not for its noise.
+pub(super) fn likely(m: usize, d: usize, promise: Promise) -> bool {
+    let Some(terms) = Terms::new(promise, d) else { return false };
+    let place = |k: usize| {
+        let level = (k as f64 + 0.5) / m as f64;
+        let size = normal_quantile(level.max(1.0 - level)) * (1_u64 << 24) as f64;
+        if level < 0.5 { -size as i64 } else { size as i64 }
+    };
+    let models: Vec<Vec<i64>> = (0..m).map(|k| vec![place(k); d]).collect();
+    Deep::new(&models, EDGE).distance(&terms) >= terms.enough
 }
 
 /// The numbers of a promise.

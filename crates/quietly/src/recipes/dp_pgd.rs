@@ -2,10 +2,10 @@
 //!
 //! Shen et al., *Differentially Private Non-convex Learning for Multi-layer Neural Networks*, 2023.
 //!
-//! With rows of norm R, targets within Y and weights of norm W no gradient exceeds R·(R·W + Y): clipping there is a
-//! formality that makes the certificate true for every row. R is 1.25 private medians and Y a private quantile; W must be
-//! given. Twenty averaged steps do what the paper asks N² evaluations for. The bound does not follow the residuals, and
-//! the noise with it: a factor R·W/σ behind adaptive clipping.
+//! With rows of norm R, targets within Y and weights of norm W no gradient exceeds R·(R·W + Y), and gradients are clipped there.
+//! R is 1.25 private medians and Y a private quantile, so that some rows are longer and some targets farther: theirs may be
+//! clipped, where the paper scales them down. W must be given. Twenty averaged steps do what the paper asks N²
+//! evaluations for. The bound does not follow the residuals, and the noise with it: a factor R·W/σ behind adaptive clipping.
 use super::{Averaging, Clip, Noise, Pace, Recipe, approaching, steps};
 use crate::{charge::Sampler, error::Error, model::Link, plan::Wishes};
 

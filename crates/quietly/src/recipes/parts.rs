@@ -50,7 +50,7 @@ pub enum Clip {
         /// The quantile's level.
         level: f64,
     },
-    /// At a bound that no gradient exceeds: rows of a known norm, weights of a known norm.
+    /// At a bound that no gradient of a row of usual norm exceeds, given the norm that weights may have.
     Bound,
 }
 

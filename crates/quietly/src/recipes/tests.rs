@@ -174,35 +174,100 @@ fn the_attack_catches_a_second_row() {
     assert_eq!(caught, plans.len());
 }
 
-/// A plan that runs otherwise than it is charged is refused.
+/// A plan that runs otherwise than it is charged, or costs more than it says, is refused; one that was only written and
+/// read again is not.
 #[test]
 fn changed_plans_are_refused() {
     let quiet = &mut |_| ControlFlow::Continue(());
     let rows = Private::new(table(&[([0.0; WIDTH], 0.0); 20]));
-    for plan in plans(Neighbours::AddRemove, 5000, 2.0) {
-        let Some(recipe) = &plan.recipe else { continue };
-        let mut changed = Vec::new();
-        let mut more = plan.clone();
-        more.recipe.as_mut().unwrap().steps += 1;
-        changed.push(more);
-        let mut tree = plan.clone();
-        let other = if recipe.noise == crate::Noise::Tree {
-            crate::Noise::Independent
-        } else {
-            crate::Noise::Tree
+    let public = table(&[([0.5; WIDTH], 0.5); 20]);
+    let mut all = plans(Neighbours::AddRemove, 5000, 2.0);
+    let budget = Budget::new(2.0, 1e-5).unwrap();
+    let tukey = Regression::new(crate::Link::Linear).method(Method::TukeyEm);
+    all.push(tukey.plan(5000, WIDTH, budget).unwrap());
+    for plan in all {
+        let mut run = |plan: &Plan| {
+            plan.run_beside(&rows, Some(&public), (-1.0, 1.0), Key::from_seed(1), 1, quiet)
         };
-        tree.recipe.as_mut().unwrap().noise = other;
-        changed.push(tree);
-        let mut amplified = plan.clone();
-        amplified.sampler = Sampler::Allocation { steps: 1000 };
-        changed.push(amplified);
-        for changed in changed {
-            let run = changed.run(&rows, (-1.0, 1.0), Key::from_seed(1), 1, quiet);
-            assert!(
-                matches!(run, Err(crate::Error::Parameter { name: "plan", .. })),
-                "{}",
-                plan.method.name()
-            );
+        let name = plan.method.name();
+        let text = serde_json::to_string(&plan).unwrap();
+        assert!(run(&serde_json::from_str(&text).unwrap()).is_ok(), "{name}: written and read");
+        let mut changed: Vec<(&str, Plan)> = Vec::new();
+        let mut change = |what: &'static str, edit: &dyn Fn(&mut Plan)| {
+            let mut other = plan.clone();
+            edit(&mut other);
+            if other != plan {
+                changed.push((what, other));
+            }
+        };
+        let sampled = |plan: &mut Plan, more: u64| match &mut plan.sampler {
+            Sampler::Allocation { steps } | Sampler::Parts { steps } => *steps += more,
+            Sampler::Poisson { steps, .. } => *steps += more,
+            Sampler::Full => {}
+        };
+        change("less noise", &|plan| {
+            for charge in plan.stages.iter_mut().flat_map(|s| &mut s.charges) {
+                match &mut charge.mechanism {
+                    crate::Mechanism::Gaussian { noise } => *noise *= 0.9,
+                    crate::Mechanism::Selection { add_remove, replace_one } => {
+                        (*add_remove, *replace_one) = (2.0 * *add_remove, 2.0 * *replace_one);
+                    }
+                    crate::Mechanism::Promise { epsilon, .. } => *epsilon *= 1.1,
+                }
+            }
+        });
+        change("a lower claim", &|plan| plan.epsilon *= 0.9);
+        change("a lower budget", &|plan| {
+            plan.budget = Budget::new(1.0, 1e-5).unwrap();
+        });
+        change("an empty stage", &|plan| {
+            plan.stages.push(crate::Stage::new("x", 1980, Vec::new()));
+            sampled(plan, 1980);
+        });
+        change("a stage split in two", &|plan| {
+            let at = plan.stages.iter().position(|s| s.charges.len() > 1);
+            if let Some(at) = at {
+                let mut second = plan.stages[at].clone();
+                second.charges.remove(0);
+                plan.stages[at].charges.truncate(1);
+                sampled(plan, second.steps);
+                plan.stages.insert(at + 1, second);
+            }
+        });
+        change("more steps", &|plan| {
+            if let Some(recipe) = &mut plan.recipe {
+                recipe.steps += 1;
+            }
+        });
+        change("another kind of noise", &|plan| {
+            if let Some(recipe) = &mut plan.recipe {
+                let tree = recipe.noise == crate::Noise::Tree;
+                recipe.noise = if tree { crate::Noise::Independent } else { crate::Noise::Tree };
+            }
+        });
+        change("amplification", &|plan| plan.sampler = Sampler::Allocation { steps: 1000 });
+        for (what, plan) in changed {
+            let refused = matches!(run(&plan), Err(crate::Error::Parameter { name: "plan", .. }));
+            assert!(refused, "{name}: {what}");
+            assert!(plan.certificate("row", None).is_err(), "{name}: {what}");
         }
     }
+}
+
+/// As many steps as one may ask for, with hardly any rows: nothing overflows.
+#[test]
+fn many_steps_end_well() {
+    let quiet = &mut |_| ControlFlow::Continue(());
+    let mut random = Random(5);
+    let rows: Vec<_> = (0..50).map(|_| random_row(&mut random)).collect();
+    let budget = Budget::new(1.0, 1e-5).unwrap();
+    for method in [Method::AdaptiveGd, Method::DpAmbssgd, Method::DpAmbssgdPublished] {
+        let regression = Regression::new(crate::Link::Linear).method(method).steps(3000);
+        let plan = regression.plan(5000, WIDTH, budget).unwrap();
+        let rows = Private::new(table(&rows));
+        let (_, w) = plan.run(&rows, (-1.0, 1.0), Key::from_seed(1), 1, quiet).unwrap();
+        assert!(w.iter().all(|w| w.is_finite()), "{}", method.name());
+    }
+    let published = Regression::new(crate::Link::Linear).method(Method::DpAmbssgdPublished);
+    assert!(published.steps(5958).plan(5000, WIDTH, budget).is_err());
 }

@@ -25,6 +25,8 @@ pub(super) const STAT_PART: usize = 11;
 pub(super) struct Threshold {
     kind: Clip,
     pub(super) clip: f64,
+    /// A falling clip ends here: far below anything that can be learnt, and far above what a number can hold.
+    least: f64,
     public: Option<Cached>,
     next: u64,
 }
@@ -47,7 +49,7 @@ impl Threshold {
         bound: (f64, f64),
     ) -> Result<Self, Error> {
         let d = at.weights.len() as f64;
-        let mut threshold = Threshold { kind, clip: d.sqrt(), public, next: 0 };
+        let mut threshold = Threshold { kind, clip: d.sqrt(), least: 0.0, public, next: 0 };
         match kind {
             Clip::Fixed { level } | Clip::Falling { level } => {
                 let wide = quarters(d.sqrt(), -80, 12);
@@ -63,6 +65,7 @@ impl Threshold {
                     at.steps.tally_all(&query, run.threads)
                 };
                 threshold.clip = middle(&wide, run.door.quantile(FIRST, level, counts)?);
+                threshold.least = threshold.clip * 2.0_f64.powi(-40);
             }
             Clip::Bound => {
                 let wide = quarters(1.0, -80, 1);
@@ -150,7 +153,8 @@ impl Threshold {
         counts: quietly_data::Private<Vec<u64>>,
     ) -> Result<(), Error> {
         if let Clip::Falling { level } = self.kind {
-            self.clip = middle(thresholds, run.door.quantile(THRESHOLD, level, counts)?);
+            let next = middle(thresholds, run.door.quantile(THRESHOLD, level, counts)?);
+            self.clip = next.max(self.least);
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ use super::{
     deep::{self, EDGE},
 };
 use crate::{
-    charge::{Charge, Stage},
+    charge::{Charge, Mechanism, Stage},
     error::Error,
     full_batch::CONSTANT,
     lattice::Lattice,
@@ -35,13 +35,14 @@ use crate::{
     pass::{Affine, Query, Rows, allocate, second_moment},
     plan::Plan,
     progress::{Watch, tell},
+    release::Promise,
     unit::Unit,
 };
 
 const DEEP: &str = "a point deep among the models";
 
-/// As many models as the paper takes, where rows allow.
-const MODELS: u64 = 1000;
+/// As many models as the paper takes, where rows allow; more where ε is below one, as the test needs m·ε of them.
+const MODELS: f64 = 1000.0;
 
 /// A coordinate's lattice: weights from -1024 to 1024 in steps of 2⁻³⁰, for features and targets within [-1, 1].
 const STEP: f64 = 1.0 / (1 << 30) as f64;
@@ -60,7 +61,25 @@ pub(crate) fn stages(plan: &Plan) -> Vec<Stage> {
 /// How many models there are: public. A third more rows than weights in each: with fewer, models are wild; with more, there
 /// are too few of them for the test.
 fn groups(plan: &Plan) -> usize {
-    (3 * plan.rows / (4 * (plan.width as u64 + 1))).clamp(1, MODELS) as usize
+    let most = MODELS * (1.0 / plan.budget.epsilon()).clamp(1.0, 30.0);
+    (3 * plan.rows / (4 * (plan.width as u64 + 1))).clamp(1, most as u64) as usize
+}
+
+/// What to expect of the test if models lie as normal ones would: it depends on public numbers only.
+pub(crate) fn warning(plan: &Plan) -> Option<String> {
+    let Mechanism::Promise { epsilon, delta } = plan.stages[0].charges[0].mechanism else {
+        return None;
+    };
+    let likely = deep::likely(groups(plan), plan.width + 1, Promise { epsilon, delta });
+    (!likely).then(|| {
+        format!(
+            "{} models of {} weights are too few for epsilon {}: expect the test to fail and the model to predict the middle of \
+             the target's range. More rows, fewer features or a larger epsilon would help.",
+            groups(plan),
+            plan.width + 1,
+            plan.budget.epsilon()
+        )
+    })
 }
 
 /// The intercept and the weights, in units of the target's range.

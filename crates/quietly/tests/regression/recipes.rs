@@ -23,7 +23,11 @@ const FAST: [Method; 8] = [
 ];
 
 fn plan(link: Link, method: Method, rows: u64, width: usize, budget: Budget) -> Plan {
-    Regression::new(link).method(method).radius(5.0).plan(rows, width, budget).unwrap()
+    let mut regression = Regression::new(link).method(method);
+    if method == Method::DpPgd {
+        regression = regression.radius(5.0);
+    }
+    regression.plan(rows, width, budget).unwrap()
 }
 
 fn on_each_link(method: Method) -> impl Iterator<Item = Link> {

@@ -1,0 +1,109 @@
+//! Whether a plan may run.
+//!
+//! A plan can be written, read and changed: its fields are public. One that [`Regression::plan`](crate::Regression::plan)
+//! made and nobody touched bears its seal. Any other must ask the very questions that its method asks, stage by stage, under
+//! the sampler it runs with, and must cost no more than it says.
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    mem::discriminant,
+};
+
+use super::Plan;
+use crate::{
+    charge::{self, Sampler, Stage},
+    design::Reach,
+    error::Error,
+    method::Method,
+    one_pass::OnePass,
+    recipes,
+};
+
+/// What a plan looked like when it was made. Plans are compared without it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seal(Option<u64>);
+
+impl PartialEq for Seal {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Plan {
+    fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        serde_json::to_string(self).expect("plain fields").hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// The same plan, known to be as it was made.
+    pub(super) fn sealed(mut self) -> Self {
+        self.seal = Seal(Some(self.digest()));
+        self
+    }
+
+    /// Refuses a plan that would run otherwise than it is charged, or costs more than it says.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.seal.0 == Some(self.digest()) {
+            return Ok(());
+        }
+        let want = "as Regression::plan made it";
+        let refused = |got: &str| Error::unless(false, "plan", want, got);
+        if self.method == Method::Exact || !self.budget.is_private() {
+            let sound = self.method == Method::Exact && !self.budget.is_private();
+            let got = "one that claims privacy without noise, or none with it";
+            return Error::unless(sound, "plan", want, got);
+        }
+        let Some(questions) = self.questions() else {
+            return refused("read in another way than it is accounted for");
+        };
+        let alike = |(a, b): (&Stage, &Stage)| {
+            let same = a.steps == b.steps && a.all_rows == b.all_rows && a.name == b.name;
+            let charge = |(a, b): (&charge::Charge, &charge::Charge)| {
+                let kind = |c: &charge::Charge| discriminant(&c.mechanism);
+                a.purpose == b.purpose && a.times == b.times && kind(a) == kind(b)
+            };
+            same && a.charges.len() == b.charges.len()
+                && a.charges.iter().zip(&b.charges).all(charge)
+        };
+        if self.stages.len() != questions.len() || !self.stages.iter().zip(&questions).all(alike) {
+            return refused("one with other questions than its method asks");
+        }
+        if questions.is_empty() {
+            return Ok(());
+        }
+        let event = charge::event(self.sampler, &self.stages)?;
+        let (neighbours, delta) = (self.budget.neighbours(), self.budget.delta());
+        let price = quietly_accounting::epsilon(&event, neighbours, delta)?.upper;
+        // A number that was written and read again may differ in its last digit.
+        if price <= self.budget.epsilon().min(self.epsilon * (1.0 + 1e-9)) {
+            return Ok(());
+        }
+        refused("one that costs more than it says")
+    }
+
+    /// The questions of this plan's method under its sampler, whatever their noise; none if they do not go together.
+    fn questions(&self) -> Option<Vec<Stage>> {
+        let neighbours = self.budget.neighbours();
+        let counted = |stages: Vec<Stage>| {
+            let steps: u64 = stages.iter().filter(|s| !s.all_rows).map(|s| s.steps).sum();
+            let planned = match self.sampler {
+                Sampler::Full => steps,
+                Sampler::Allocation { steps } | Sampler::Parts { steps } => steps,
+                Sampler::Poisson { steps, .. } => steps,
+            };
+            (steps == planned).then_some(stages)
+        };
+        match (self.method, self.sampler) {
+            (Method::FullBatch, Sampler::Full) => match &self.design {
+                Some(design) if design.reach == Reach::Nothing => Some(Vec::new()),
+                Some(design) => Some(design.stages(neighbours, 1.0)),
+                None => None,
+            },
+            (Method::OnePass, Sampler::Allocation { .. }) => {
+                counted(OnePass::new(self.rows, self.width, 0.0).stages(1.0))
+            }
+            (Method::Auto | Method::FullBatch | Method::OnePass | Method::Exact, _) => None,
+            _ => recipes::questions(self).and_then(counted),
+        }
+    }
+}
