@@ -91,7 +91,14 @@ pub(crate) fn plan(plan: &mut Plan, wishes: &Wishes, mu: f64) -> Result<bool, Er
     // Whitening pays where the noise of the second moment is well below the moment itself.
     let d = (plan.width + 1) as f64;
     let blur = d.powf(1.5) / (MOMENT_SHARE.sqrt() * mu * plan.rows as f64);
-    recipe.whiten &= blur < 0.25 && plan.width <= WIDEST;
+    // Each resolves directions that the one before lost in its noise.
+    recipe.whitenings = recipe.whitenings.min(match blur {
+        _ if plan.width > WIDEST => 0,
+        b if b < 0.015 => 3,
+        b if b < 0.13 => 2,
+        b if b < 0.25 => 1,
+        _ => 0,
+    });
     let neighbours = plan.budget.neighbours();
     plan.calibrate(|noise| recipe.stages(sampler, neighbours, mu, noise))?;
     recipe.step_size = recipe.step(plan);
@@ -99,7 +106,7 @@ pub(crate) fn plan(plan: &mut Plan, wishes: &Wishes, mu: f64) -> Result<bool, Er
         Error::unless(step > 0.0 && step < 1e6, "step size", "above 0 and below 1e6", step)?;
         recipe.step_size = step;
     }
-    if !recipe.whiten && !matches!(recipe.pace, Pace::PerRow { .. }) {
+    if recipe.whitenings == 0 && !matches!(recipe.pace, Pace::PerRow { .. }) {
         plan.warnings.push(format!(
             "{} takes features for centred, of like size and hardly correlated; where they are not, it may diverge. \
              --method auto does not.",
@@ -205,6 +212,8 @@ pub(crate) fn questions(plan: &Plan) -> Option<Vec<Stage>> {
 const NORM_SHARE: f64 = 0.03;
 const MOMENT_SHARE: f64 = 0.12;
 const ONCE_SHARE: f64 = 0.05;
+/// More would share the budget for second moments too thinly.
+const MOST_WHITENINGS: u64 = 3;
 /// The share of a step that its threshold takes.
 const THRESHOLD_SHARE: f64 = 0.1;
 
@@ -227,9 +236,13 @@ impl Recipe {
         if !matches!(self.clip, Clip::Public { .. }) {
             stages.push(once("rows", price(NORM_SHARE.sqrt() * mu, true, NORM, 0.5)));
         }
-        if self.whiten {
-            let noise = 1.0 / (MOMENT_SHARE.sqrt() * mu);
-            stages.push(once("whitening", Charge::sum(MOMENT, noise)));
+        if self.whitenings > 0 {
+            let rounds = self.whitenings;
+            // Two are taken where noise is a good part of the moment: they get more.
+            let share = if rounds == 2 { 1.7 * MOMENT_SHARE } else { MOMENT_SHARE };
+            let noise = (rounds as f64 / share).sqrt() / mu;
+            let moment = Stage::new("whitening", rounds, vec![Charge::sum(MOMENT, noise)]);
+            stages.push(moment.of_all_rows());
         }
         let mut gradient = Charge::sum(GRADIENT, noise);
         if self.noise == Noise::Tree {

@@ -89,7 +89,7 @@ impl Relu {
         };
         let sweep = match size {
             Size::Full => sweep,
-            Size::Quick => Sweep { widths: vec![10, 20], seeds: 5, ..sweep },
+            Size::Quick => Sweep { widths: vec![10, 20, 40], seeds: 15, ..sweep },
             Size::Tiny => {
                 let base = law(3000, 4);
                 let (rows, widths, sigmas) = (vec![1500, 3000], vec![4, 8], vec![0.5, 1.0]);

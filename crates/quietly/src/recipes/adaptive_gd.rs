@@ -4,7 +4,7 @@
 //! apart, on thirds of the data; here one clip on their product serves all steps on the same rows. Clipping a symmetric
 //! residual is Huber regression: unbiased on well-specified models, biased on most real tables, which is why the
 //! default raises its clip in the end.
-use super::{Averaging, Clip, Noise, Pace, Recipe, approaching, steps};
+use super::{Averaging, Clip, MOST_WHITENINGS, Noise, Pace, Recipe, approaching, steps};
 use crate::{
     charge::Sampler,
     descent::MEDIAN,
@@ -20,7 +20,7 @@ pub(super) fn recipe(plan: &Plan, wishes: &Wishes, mu: f64) -> Result<(Sampler, 
     let recipe = Recipe {
         residual,
         steps: steps(wishes, if noise < 0.5 { 20 } else { 5 })?,
-        whiten: true,
+        whitenings: MOST_WHITENINGS,
         clip: Clip::Falling { level: 0.5 },
         noise: Noise::Independent,
         average: Averaging::LastHalf,

@@ -5,7 +5,7 @@
 //! Corrected: a threshold is a private quantile of the gradients' norms, asked of the rows of the step before (DP-STAT sets
 //! an eleventh of all rows apart and overshoots: see `threshold.rs`); the step is 1/curvature (the printed 1/4d does not
 //! converge in log N steps); rows are drawn by random allocation, which makes noise up to √T times smaller.
-use super::{Averaging, Clip, Noise, Pace, Recipe, steps};
+use super::{Averaging, Clip, MOST_WHITENINGS, Noise, Pace, Recipe, steps};
 use crate::{charge::Sampler, descent::Residual, error::Error, plan::Wishes};
 
 pub(super) fn recipe(wishes: &Wishes) -> Result<(Sampler, Recipe), Error> {
@@ -13,7 +13,7 @@ pub(super) fn recipe(wishes: &Wishes) -> Result<(Sampler, Recipe), Error> {
     let recipe = Recipe {
         residual: Residual::Squared,
         steps,
-        whiten: true,
+        whitenings: MOST_WHITENINGS,
         clip: Clip::Falling { level: 0.5 },
         noise: Noise::Independent,
         average: Averaging::LastHalf,
@@ -33,6 +33,6 @@ pub(super) fn published(wishes: &Wishes) -> Result<(Sampler, Recipe), Error> {
     let steps = steps(wishes, 10)?;
     // A step has eleven cells, and cells are numbered below 65536.
     Error::unless(steps <= 5957, "steps", "from 1 to 5957 for this method", steps)?;
-    let recipe = Recipe { steps, whiten: false, clip: Clip::Stat, ..recipe };
+    let recipe = Recipe { steps, whitenings: 0, clip: Clip::Stat, ..recipe };
     Ok((Sampler::Parts { steps: 2 * steps }, recipe))
 }

@@ -24,7 +24,7 @@ pub(super) fn recipe(plan: &Plan, wishes: &Wishes) -> Result<(Sampler, Recipe), 
     let recipe = Recipe {
         residual: Residual::Glmtron,
         steps,
-        whiten: false,
+        whitenings: 0,
         clip: Clip::Public { level: 0.5 },
         noise: Noise::Independent,
         average: Averaging::LastHalf,

@@ -17,7 +17,7 @@ pub(super) fn recipe(wishes: &Wishes) -> Result<(Sampler, Recipe), Error> {
         return Ok((sampler, recipe));
     }
     // Public thresholds cost nothing: no step is needed to set the first.
-    let recipe = Recipe { whiten: false, clip: Clip::Public { level: 0.5 }, ..recipe };
+    let recipe = Recipe { whitenings: 0, clip: Clip::Public { level: 0.5 }, ..recipe };
     Ok((Sampler::Allocation { steps: recipe.steps }, recipe))
 }
 

@@ -20,7 +20,7 @@ pub(super) fn recipe(link: Link, wishes: &Wishes) -> Result<(Sampler, Recipe), E
     let recipe = Recipe {
         residual: approaching(link),
         steps: steps(wishes, 20)?,
-        whiten: false,
+        whitenings: 0,
         clip: Clip::Bound,
         noise: Noise::Independent,
         average: Averaging::LastHalf,

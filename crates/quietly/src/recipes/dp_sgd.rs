@@ -4,7 +4,7 @@
 //! max(u, 0). The gradient of the latter is zero at the start, where all scores are zero; the first step takes max's
 //! other derivative there, which makes it GLMtron's.
 //! Features are whitened where the budget allows: what others do by public standardisation is not public here.
-use super::{Averaging, Clip, Noise, Pace, Recipe, steps};
+use super::{Averaging, Clip, MOST_WHITENINGS, Noise, Pace, Recipe, steps};
 use crate::{charge::Sampler, descent::Residual, error::Error, model::Link, plan::Wishes};
 
 /// The chance to join a step: 3277·2^-16, about a twentieth.
@@ -15,7 +15,7 @@ pub(super) fn recipe(link: Link, wishes: &Wishes) -> Result<(Sampler, Recipe), E
     let recipe = Recipe {
         residual: Residual::polishing(link),
         steps,
-        whiten: true,
+        whitenings: MOST_WHITENINGS,
         clip: Clip::Fixed { level: 0.5 },
         noise: Noise::Independent,
         average: Averaging::LastHalf,

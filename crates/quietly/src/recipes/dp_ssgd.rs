@@ -20,7 +20,7 @@ pub(super) fn recipe(plan: &Plan, wishes: &Wishes) -> Result<(Sampler, Recipe), 
     let recipe = Recipe {
         residual: Residual::Squared,
         steps,
-        whiten: false,
+        whitenings: 0,
         clip: Clip::Fixed { level: 0.5 },
         noise: Noise::Independent,
         average: Averaging::LastHalf,

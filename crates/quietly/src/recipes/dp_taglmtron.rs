@@ -3,7 +3,7 @@
 //! After Ding et al., *Revisiting Differentially Private ReLU Regression* (NeurIPS 2024), of which only the outline was
 //! at hand: the definition here is ours. A row is in one leaf and in at most ⌊log2 T⌋ + 1 nodes that close (`tree.rs`); no
 //! amplification is claimed. Better than independent noise for large ε only.
-use super::{Averaging, Clip, Noise, Pace, Recipe, steps};
+use super::{Averaging, Clip, MOST_WHITENINGS, Noise, Pace, Recipe, steps};
 use crate::{charge::Sampler, descent::Residual, error::Error, plan::Wishes};
 
 pub(super) fn recipe(wishes: &Wishes) -> Result<(Sampler, Recipe), Error> {
@@ -11,7 +11,7 @@ pub(super) fn recipe(wishes: &Wishes) -> Result<(Sampler, Recipe), Error> {
     let recipe = Recipe {
         residual: Residual::Glmtron,
         steps,
-        whiten: true,
+        whitenings: MOST_WHITENINGS,
         clip: Clip::Falling { level: 0.5 },
         noise: Noise::Tree,
         average: Averaging::LastHalf,

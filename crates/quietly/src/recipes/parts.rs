@@ -11,8 +11,8 @@ pub struct Recipe {
     pub residual: Residual,
     /// How many gradients are taken.
     pub steps: u64,
-    /// Whether features are whitened first.
-    pub whiten: bool,
+    /// How often features are whitened first.
+    pub whitenings: u64,
     /// Where gradients are clipped.
     pub clip: Clip,
     /// How sums are released.

@@ -15,6 +15,9 @@ use crate::{
 /// The constant among the features while they are whitened.
 const CONSTANT: f64 = 0.5;
 
+/// Rows are cut to so many times √d once they are whitened.
+const WHITENED: f64 = 1.7;
+
 /// A public map of the rows, under which features have mean square one.
 pub(super) enum Space {
     /// Each feature scaled alike, and a constant 1 after them.
@@ -33,20 +36,29 @@ impl Space {
             let scale = (width as f64 / squares.max(1e-12)).sqrt();
             return Ok(Space::Plain { scale, width });
         }
-        if !recipe.whiten {
+        if recipe.whitenings == 0 {
             let scale = (width as f64).sqrt() / feature_norm(run)?;
             return Ok(Space::Plain { scale, width });
         }
         let norm = 1.1 * full_batch::row_norm(width, run.table, run.door, run.threads)?;
         let mut whitening = Whitening::new(width, CONSTANT, norm, run.plan.rows);
-        let lattice = Lattice::for_products(norm, width + 1);
-        let map = Affine::identity(width, CONSTANT);
-        let moment = |t: &Table| second_moment(&Rows::all(t, &map), &lattice, run.threads);
-        let sum = run.table.as_ref().map(moment);
-        let bound = (lattice.bound() as f64).powi(2);
-        let what = LatticeSum { sum, bound, unit: lattice.step() * lattice.step() };
-        let (upper, std) = run.door.matrix(MOMENT, width + 1, what)?;
-        whitening.refine(&Square::symmetric(width + 1, &upper), std);
+        for round in 0..recipe.whitenings {
+            let cut = if round == 0 { norm } else { WHITENED * (width as f64 + 1.0).sqrt() };
+            let lattice = Lattice::for_products(cut, width + 1);
+            let threads = run.threads;
+            let sum = run.table.as_ref().map(|table| {
+                if round == 0 {
+                    let map = Affine::identity(width, CONSTANT);
+                    second_moment(&Rows::all(table, &map), &lattice, threads)
+                } else {
+                    second_moment(&Cached::new(table, &whitening.map(), threads), &lattice, threads)
+                }
+            });
+            let bound = (lattice.bound() as f64).powi(2);
+            let what = LatticeSum { sum, bound, unit: lattice.step() * lattice.step() };
+            let (upper, std) = run.door.matrix(MOMENT, width + 1, what)?;
+            whitening.refine(&Square::symmetric(width + 1, &upper), std);
+        }
         // With no noise to spare, the metric of clipping is the whitened one.
         Ok(Space::Whitened(Metric::new(whitening, run.plan.rows, 1e9)))
     }
