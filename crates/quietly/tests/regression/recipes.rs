@@ -74,7 +74,7 @@ fn parts_get_no_amplification() {
     assert!((4.22..4.6).contains(&published), "{published}");
     let (tree, times) = noise(&plan(Link::Relu, Method::DpTaglmtron, 10_000, 5, budget));
     assert_eq!(times, 4);
-    assert!((2.0 * 4.22..2.0 * 5.0).contains(&tree), "{tree}");
+    assert!((2.0 * 4.22..2.0 * 5.3).contains(&tree), "{tree}");
     let (allocated, _) = noise(&plan(Link::Linear, Method::DpAmbssgd, 10_000, 5, budget));
     assert!(allocated < 0.5 * published, "{allocated}");
 }
