@@ -80,30 +80,17 @@ pub(crate) fn fit(
 
     // 2. Whitening.
     let norm = 1.1 * row_norm(width, table, door, threads)?;
-    let mut whitening = Whitening::new(width, CONSTANT, norm, plan.rows);
-    for round in 0..design.whitenings {
-        step(watch)?;
-        let cut = if round == 0 { norm } else { design.whitened_norm };
-        let lattice = Lattice::for_products(cut, width + 1);
-        let sum = table.as_ref().map(|table| {
-            if round == 0 {
-                let map = Affine::identity(width, CONSTANT);
-                second_moment(&Rows::all(table, &map), &lattice, threads)
-            } else {
-                second_moment(&Cached::new(table, &whitening.map(), threads), &lattice, threads)
-            }
-        });
-        let bound = (lattice.bound() as f64).powi(2);
-        let what = LatticeSum { sum, bound, unit: lattice.step() * lattice.step() };
-        let (upper, std) = door.matrix(MOMENT, width + 1, what)?;
-        whitening.refine(&Square::symmetric(width + 1, &upper), std);
-    }
+    let start = Whitening::new(width, CONSTANT, norm, plan.rows);
+    let cuts: Vec<f64> = (0..design.whitenings)
+        .map(|round| if round == 0 { norm } else { design.whitened_norm })
+        .collect();
+    let (whitening, spare) = whiten(start, &cuts, table, door, threads, &mut || step(watch))?;
 
     // 3. The metric, and the rows in it.
     let stretch = Residual::polishing(plan.link).stretch();
     let noise = stretch * door.noise(LAST) / (design.final_steps as f64).sqrt();
     let metric = Metric::new(whitening, plan.rows, noise);
-    let rows = table.as_ref().map(|table| metric.cached(table, threads));
+    let rows = table.as_ref().zip(spare).map(|(table, spare)| metric.cached(spare, table, threads));
 
     // 4. Robust steps.
     let residual = Residual::approaching(plan.link);
@@ -208,6 +195,42 @@ impl<Y: Fn(f64) -> f64 + Sync> Session<'_, Y> {
         let counts = self.rows.as_ref().map(|rows| rows.pass(&query, threads).counts);
         Ok(middle(thresholds, self.door.quantile(purpose, level, counts)?))
     }
+}
+
+/// Whitens once for every cut: rows are cut to that norm in the space that the rounds before have made. Also returns a place
+/// for rows.
+pub(crate) fn whiten(
+    mut whitening: Whitening,
+    cuts: &[f64],
+    table: &Private<Table>,
+    door: &mut Door,
+    threads: usize,
+    step: &mut dyn FnMut() -> Result<(), Error>,
+) -> Result<(Whitening, Private<Option<Cached>>), Error> {
+    let mut spare = Private::new(None);
+    for (round, cut) in cuts.iter().enumerate() {
+        step()?;
+        let (width, map) = whitening.shape();
+        let lattice = Lattice::for_products(*cut, width + 1);
+        let (sum, rows) = table
+            .as_ref()
+            .zip(spare)
+            .map(|(table, spare)| {
+                if round == 0 {
+                    let map = Affine::identity(width, CONSTANT);
+                    return (second_moment(&Rows::all(table, &map), &lattice, threads), spare);
+                }
+                let rows = Cached::again(spare, table, &map, threads);
+                (second_moment(&rows, &lattice, threads), Some(rows))
+            })
+            .split();
+        spare = rows;
+        let bound = (lattice.bound() as f64).powi(2);
+        let what = LatticeSum { sum, bound, unit: lattice.step() * lattice.step() };
+        let (upper, std) = door.matrix(MOMENT, width + 1, what)?;
+        whitening.refine(&Square::symmetric(width + 1, &upper), std);
+    }
+    Ok((whitening, spare))
 }
 
 /// `start`·2^(k/4) for k from `first` to `last`.

@@ -44,9 +44,9 @@ impl Whitening {
         }
     }
 
-    /// The map from a table's rows into the basis.
-    pub(crate) fn map(&self) -> Linear {
-        linear(&self.basis, self.constant)
+    /// How many features the table has, and the map from its rows into the basis.
+    pub(crate) fn shape(&self) -> (usize, Linear) {
+        (self.curvature.len() - 1, linear(&self.basis, self.constant))
     }
 
     /// Whitens once more, by a noisy second moment in the present basis with noise `std` on its diagonal.
@@ -140,11 +140,11 @@ impl Metric {
         Metric { map, multipliers, highest_clip, curvature }
     }
 
-    /// The table's rows in this metric.
-    pub(crate) fn cached(&self, table: &Table, threads: usize) -> Cached {
+    /// The table's rows in this metric, in the place of others of the same table.
+    pub(crate) fn cached(&self, spare: Option<Cached>, table: &Table, threads: usize) -> Cached {
         match &self.map {
             Map::Dense { basis, constant } => {
-                Cached::new(table, &linear(basis, *constant), threads)
+                Cached::again(spare, table, &linear(basis, *constant), threads)
             }
             Map::Plain { scale, constant } => {
                 let width = table.width();

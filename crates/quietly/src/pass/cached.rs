@@ -125,11 +125,25 @@ impl<M: Map> Block for Fill<'_, M> {
 impl Cached {
     /// The rows of `table` under `map`.
     pub(crate) fn new<M: Map>(table: &Table, map: &M, threads: usize) -> Self {
+        Self::again(None, table, map, threads)
+    }
+
+    /// The same in the place of rows that are no longer needed: fresh memory costs more than what is written to it.
+    pub(crate) fn again<M: Map>(
+        spare: Option<Self>,
+        table: &Table,
+        map: &M,
+        threads: usize,
+    ) -> Self {
         assert_eq!(table.width(), map.table_width(), "a map for this table");
         let (rows, width) = (table.rows(), table.width());
         let stride = map.width().div_ceil(LANES).max(1);
-        let mut chunks = vec![[0.0; LANES]; rows * stride];
-        let mut norms = vec![0.0; rows];
+        let fits =
+            |old: &Self| old.stride == stride && old.width == map.width() && old.rows() == rows;
+        let (mut chunks, mut norms, targets) = match spare.filter(fits) {
+            Some(old) => (old.chunks, old.norms, old.targets),
+            None => (vec![[0.0; LANES]; rows * stride], vec![0.0; rows], table.target().to_vec()),
+        };
         let blocks: Vec<_> = chunks
             .chunks_mut(BLOCK * stride)
             .zip(norms.chunks_mut(BLOCK))
@@ -147,7 +161,7 @@ impl Cached {
         };
         in_blocks(blocks.len(), 1, threads, || (), work);
         drop(blocks);
-        Self { width: map.width(), stride, chunks, norms, targets: table.target().to_vec() }
+        Self { width: map.width(), stride, chunks, norms, targets }
     }
 
     /// How many rows there are. This number is private unless the relation is replace-one.

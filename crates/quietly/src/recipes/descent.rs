@@ -27,15 +27,15 @@ pub(super) fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<
         "empty or missing",
     )?;
 
-    let space = Space::new(run, &recipe)?;
+    let (space, spare) = Space::new(run, &recipe)?;
     let d = run.plan.width + 1;
     let cells = match recipe.clip {
         Clip::Stat => recipe.steps as usize * threshold::STAT_PART,
         Clip::Falling { .. } => recipe.steps as usize + 1,
         _ => recipe.steps as usize,
     };
-    let steps = Steps::new(run, &space, cells)?;
-    let public = if public { run.public.map(|t| space.cached(t, run.threads)) } else { None };
+    let steps = Steps::new(run, &space, spare, cells)?;
+    let public = if public { run.public.map(|t| space.cached(None, t, run.threads)) } else { None };
     let unit = run.unit;
     let y = |raw: f64| unit.of(raw);
     let mut w = vec![0.0; d];

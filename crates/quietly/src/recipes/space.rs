@@ -4,12 +4,10 @@ use quietly_data::{Private, Table};
 use super::{Clip, Recipe, Run};
 use crate::{
     error::Error,
-    full_batch::{self, MOMENT, NORM, middle},
-    lattice::Lattice,
-    linalg::{Square, dot},
+    full_batch::{self, NORM, middle},
+    linalg::dot,
     metric::{Metric, Whitening},
-    pass::{Affine, Cached, Grid, Query, Rows, second_moment},
-    release::LatticeSum,
+    pass::{Affine, Cached, Grid, Query, Rows},
 };
 
 /// The constant among the features while they are whitened.
@@ -29,38 +27,31 @@ pub(super) enum Space {
 impl Space {
     /// Asks for the norm of the rows, and for their second moment if they are to be whitened. Of public rows nothing need
     /// be asked.
-    pub(super) fn new(run: &mut Run<'_>, recipe: &Recipe) -> Result<Self, Error> {
+    ///
+    /// Also returns a place for rows.
+    pub(super) fn new(
+        run: &mut Run<'_>,
+        recipe: &Recipe,
+    ) -> Result<(Self, Private<Option<Cached>>), Error> {
         let width = run.plan.width;
         if let (Clip::Public { .. }, Some(public)) = (recipe.clip, run.public) {
             let squares = dot(public.features(), public.features()) / public.rows().max(1) as f64;
             let scale = (width as f64 / squares.max(1e-12)).sqrt();
-            return Ok(Space::Plain { scale, width });
+            return Ok((Space::Plain { scale, width }, Private::new(None)));
         }
         if recipe.whitenings == 0 {
             let scale = (width as f64).sqrt() / feature_norm(run)?;
-            return Ok(Space::Plain { scale, width });
+            return Ok((Space::Plain { scale, width }, Private::new(None)));
         }
         let norm = 1.1 * full_batch::row_norm(width, run.table, run.door, run.threads)?;
-        let mut whitening = Whitening::new(width, CONSTANT, norm, run.plan.rows);
-        for round in 0..recipe.whitenings {
-            let cut = if round == 0 { norm } else { WHITENED * (width as f64 + 1.0).sqrt() };
-            let lattice = Lattice::for_products(cut, width + 1);
-            let threads = run.threads;
-            let sum = run.table.as_ref().map(|table| {
-                if round == 0 {
-                    let map = Affine::identity(width, CONSTANT);
-                    second_moment(&Rows::all(table, &map), &lattice, threads)
-                } else {
-                    second_moment(&Cached::new(table, &whitening.map(), threads), &lattice, threads)
-                }
-            });
-            let bound = (lattice.bound() as f64).powi(2);
-            let what = LatticeSum { sum, bound, unit: lattice.step() * lattice.step() };
-            let (upper, std) = run.door.matrix(MOMENT, width + 1, what)?;
-            whitening.refine(&Square::symmetric(width + 1, &upper), std);
-        }
+        let start = Whitening::new(width, CONSTANT, norm, run.plan.rows);
+        let later = WHITENED * (width as f64 + 1.0).sqrt();
+        let cuts: Vec<f64> =
+            (0..recipe.whitenings).map(|round| if round == 0 { norm } else { later }).collect();
+        let (whitening, spare) =
+            full_batch::whiten(start, &cuts, run.table, run.door, run.threads, &mut || Ok(()))?;
         // With no noise to spare, the metric of clipping is the whitened one.
-        Ok(Space::Whitened(Metric::new(whitening, run.plan.rows, 1e9)))
+        Ok((Space::Whitened(Metric::new(whitening, run.plan.rows, 1e9)), spare))
     }
 
     /// What a feature is multiplied with, where all are alike.
@@ -72,13 +63,13 @@ impl Space {
     }
 
     /// The rows of a table in this space.
-    pub(super) fn cached(&self, table: &Table, threads: usize) -> Cached {
+    pub(super) fn cached(&self, spare: Option<Cached>, table: &Table, threads: usize) -> Cached {
         match self {
             Space::Plain { scale, width } => {
                 let map = Affine::new(&vec![0.0; *width], &vec![*scale; *width], 1.0);
                 Cached::new(table, &map, threads)
             }
-            Space::Whitened(metric) => metric.cached(table, threads),
+            Space::Whitened(metric) => metric.cached(spare, table, threads),
         }
     }
 

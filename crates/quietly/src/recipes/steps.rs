@@ -26,12 +26,20 @@ pub(super) enum Steps {
 
 impl Steps {
     /// Gives each row its steps; `cells` is how many cells there are where each row is in one.
-    pub(super) fn new(run: &Run<'_>, space: &Space, cells: usize) -> Result<Self, Error> {
+    pub(super) fn new(
+        run: &Run<'_>,
+        space: &Space,
+        spare: Private<Option<Cached>>,
+        cells: usize,
+    ) -> Result<Self, Error> {
         let (threads, stream) = (run.threads, run.door.sampling());
+        let table = run.table.as_ref().zip(spare);
         match run.plan.sampler {
-            Sampler::Full => Ok(Steps::All(run.table.as_ref().map(|t| space.cached(t, threads)))),
+            Sampler::Full => {
+                Ok(Steps::All(table.map(|(t, spare)| space.cached(spare, t, threads))))
+            }
             Sampler::Poisson { rate, .. } => {
-                let rows = run.table.as_ref().map(|t| space.cached(t, threads));
+                let rows = table.map(|(t, spare)| space.cached(spare, t, threads));
                 // A multiple of 2⁻³², so that the rate that is charged is the one that is drawn.
                 Ok(Steps::Sampled { rows, chance: (rate * 2.0_f64.powi(32)) as u64, stream })
             }
@@ -41,10 +49,10 @@ impl Steps {
                         stream.bits(block).expect("there are fewer blocks than steps of a stream");
                     move || bits.word().expect("a block has fewer words than a stream")
                 };
-                Ok(Steps::Each(run.table.as_ref().map(|table| {
+                Ok(Steps::Each(table.map(|(table, _)| {
                     let buckets = allocate(table.target(), cells, words, threads);
                     let (table, ends) = grouped(table, &buckets);
-                    (space.cached(&table, threads), ends)
+                    (space.cached(None, &table, threads), ends)
                 })))
             }
         }
