@@ -2,9 +2,7 @@
 //!
 //! Given the answers before it, each question is a sum of rows clipped to a known norm, a count or a quantile, under the
 //! name and with the noise that the plan has charged; everything else is post-processing.
-use super::{
-    Averaging, Clip, GRADIENT, Noise, Pace, Run, space::Space, steps::Steps, threshold, tree::Tree,
-};
+use super::{Clip, GRADIENT, Noise, Pace, Run, space::Space, steps::Steps, threshold, tree::Tree};
 use crate::{
     descent::{Average, Residual},
     error::Error,
@@ -54,7 +52,6 @@ pub(super) fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<
     let mut clip = threshold::Threshold::first(run, recipe.clip, public, &at, bound)?;
 
     let rows = recipe.rows(run.plan);
-    let half = if recipe.average == Averaging::LastHalf { recipe.steps / 2 } else { 0 };
     let mut average = Average::new(d);
     let mut tree = Tree::default();
     let base = Lattice::for_sums(clip.clip.clamp(1e-250, 1e250), d);
@@ -108,7 +105,7 @@ pub(super) fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<
         if let Some((thresholds, _)) = grid {
             clip.fall(run, &thresholds, counts)?;
         }
-        if t >= half {
+        if recipe.average.takes(t, recipe.steps) {
             average.take(&w);
         }
     }

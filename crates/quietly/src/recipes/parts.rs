@@ -94,3 +94,30 @@ pub enum Pace {
         step: f64,
     },
 }
+
+impl Averaging {
+    /// Whether w_(t+1), made by step t from 0 on, is averaged.
+    pub(super) fn takes(self, t: u64, steps: u64) -> bool {
+        match self {
+            Averaging::LastHalf => t >= steps / 2,
+            Averaging::All => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec 14.7: the last half has T - ⌊T/2⌋ terms, w_T among them; w_0 is never one, as no step makes it.
+    #[test]
+    fn the_last_half_ends_with_the_last_iterate() {
+        for steps in [1, 2, 3, 19, 20, 4001] {
+            let taken: Vec<u64> =
+                (0..steps).filter(|&t| Averaging::LastHalf.takes(t, steps)).collect();
+            assert_eq!(taken.len() as u64, steps - steps / 2);
+            assert_eq!(taken.last(), Some(&(steps - 1)));
+            assert!((0..steps).all(|t| Averaging::All.takes(t, steps)));
+        }
+    }
+}
