@@ -4,7 +4,7 @@
 //! apart, on thirds of the data; here one clip on their product serves all steps on the same rows. Clipping a symmetric
 //! residual is Huber regression: unbiased on well-specified models, biased on most real tables, which is why the
 //! default raises its clip in the end.
-use super::{Averaging, Clip, MOST_WHITENINGS, Noise, Pace, Recipe, approaching, steps};
+use super::{Recipe, approaching, steps};
 use crate::{
     charge::Sampler,
     descent::MEDIAN,
@@ -17,16 +17,7 @@ pub(super) fn recipe(plan: &Plan, wishes: &Wishes, mu: f64) -> Result<(Sampler, 
     // Where noise drowns a single step in the residuals, few steps are better than many.
     let d = (plan.width + 1) as f64;
     let noise = residual.stretch() * d * MEDIAN / (0.5 * 0.75_f64.sqrt() * mu * plan.rows as f64);
-    let recipe = Recipe {
-        residual,
-        steps: steps(wishes, if noise < 0.5 { 20 } else { 5 })?,
-        whitenings: MOST_WHITENINGS,
-        clip: Clip::Falling { level: 0.5 },
-        noise: Noise::Independent,
-        average: Averaging::LastHalf,
-        pace: Pace::Curvature,
-        step_size: 0.0,
-        radius: None,
-    };
+    let steps = steps(wishes, if noise < 0.5 { 20 } else { 5 })?;
+    let recipe = Recipe::usual(residual, steps);
     Ok((Sampler::Full, recipe))
 }

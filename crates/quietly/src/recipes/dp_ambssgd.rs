@@ -5,22 +5,12 @@
 //! Corrected: a threshold is a private quantile of the gradients' norms, asked of the rows of the step before (DP-STAT sets
 //! an eleventh of all rows apart and overshoots: see `threshold.rs`); the step is 1/curvature (the printed 1/4d does not
 //! converge in log N steps); rows are drawn by random allocation, which makes noise up to √T times smaller.
-use super::{Averaging, Clip, MOST_WHITENINGS, Noise, Pace, Recipe, steps};
+use super::{Clip, Recipe, steps};
 use crate::{charge::Sampler, descent::Residual, error::Error, plan::Wishes};
 
 pub(super) fn recipe(wishes: &Wishes) -> Result<(Sampler, Recipe), Error> {
     let steps = steps(wishes, 19)?;
-    let recipe = Recipe {
-        residual: Residual::Squared,
-        steps,
-        whitenings: MOST_WHITENINGS,
-        clip: Clip::Falling { level: 0.5 },
-        noise: Noise::Independent,
-        average: Averaging::LastHalf,
-        pace: Pace::Curvature,
-        step_size: 0.0,
-        radius: None,
-    };
+    let recipe = Recipe::usual(Residual::Squared, steps);
     // The first step only sets the threshold.
     Ok((Sampler::Allocation { steps: steps + 1 }, recipe))
 }

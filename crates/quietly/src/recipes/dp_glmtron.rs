@@ -5,7 +5,7 @@
 //! Corrected: the threshold bounds the gradient's norm ‖x‖·|r| rather than the residual; it is renewed at geometric
 //! times rather than at each step; the last half is averaged (the printed average contains w_0 = 0 and drops w_N); rows are
 //! drawn by random allocation, for every ε. Thresholds read the last released weights and public rows: post-processing.
-use super::{Averaging, Clip, Noise, Pace, Recipe, steps};
+use super::{Clip, Pace, Recipe, steps};
 use crate::{
     charge::Sampler,
     descent::Residual,
@@ -22,15 +22,10 @@ pub(super) fn recipe(plan: &Plan, wishes: &Wishes) -> Result<(Sampler, Recipe), 
     )?;
     let steps = steps(wishes, plan.rows.min(65_535))?;
     let recipe = Recipe {
-        residual: Residual::Glmtron,
-        steps,
         whitenings: 0,
         clip: Clip::Public { level: 0.5 },
-        noise: Noise::Independent,
-        average: Averaging::LastHalf,
         pace: Pace::PerRow { most: 0.125 },
-        step_size: 0.0,
-        radius: None,
+        ..Recipe::usual(Residual::Glmtron, steps)
     };
     Ok((Sampler::Allocation { steps }, recipe))
 }

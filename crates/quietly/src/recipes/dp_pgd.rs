@@ -6,7 +6,7 @@
 //! R is 1.25 private medians and Y a private quantile, so that some rows are longer and some targets farther: theirs may be
 //! clipped, where the paper scales them down. W must be given. Twenty averaged steps do what the paper asks N²
 //! evaluations for. The bound does not follow the residuals, and the noise with it: a factor R·W/σ behind adaptive clipping.
-use super::{Averaging, Clip, Noise, Pace, Recipe, approaching, steps};
+use super::{Clip, Pace, Recipe, approaching, steps};
 use crate::{charge::Sampler, error::Error, model::Link, plan::Wishes};
 
 /// The level of the target's bound.
@@ -18,15 +18,11 @@ pub(super) fn recipe(link: Link, wishes: &Wishes) -> Result<(Sampler, Recipe), E
     let want = "above 0 and below 1e12, the most that the weights may measure (--radius W)";
     Error::unless(radius.is_some(), "radius", want, got)?;
     let recipe = Recipe {
-        residual: approaching(link),
-        steps: steps(wishes, 20)?,
         whitenings: 0,
         clip: Clip::Bound,
-        noise: Noise::Independent,
-        average: Averaging::LastHalf,
         pace: Pace::Given { step: if link == Link::Relu { 2.0 } else { 1.0 } },
-        step_size: 0.0,
         radius,
+        ..Recipe::usual(approaching(link), steps(wishes, 20)?)
     };
     Ok((Sampler::Full, recipe))
 }

@@ -4,7 +4,7 @@
 //! max(u, 0). The gradient of the latter is zero at the start, where all scores are zero; the first step takes max's
 //! other derivative there, which makes it GLMtron's.
 //! Features are whitened where the budget allows: what others do by public standardisation is not public here.
-use super::{Averaging, Clip, MOST_WHITENINGS, Noise, Pace, Recipe, steps};
+use super::{Clip, Recipe, steps};
 use crate::{charge::Sampler, descent::Residual, error::Error, model::Link, plan::Wishes};
 
 /// The chance to join a step: 3277·2^-16, about a twentieth.
@@ -13,15 +13,8 @@ const RATE: f64 = 3277.0 / 65_536.0;
 pub(super) fn recipe(link: Link, wishes: &Wishes) -> Result<(Sampler, Recipe), Error> {
     let steps = steps(wishes, 100)?;
     let recipe = Recipe {
-        residual: Residual::polishing(link),
-        steps,
-        whitenings: MOST_WHITENINGS,
         clip: Clip::Fixed { level: 0.5 },
-        noise: Noise::Independent,
-        average: Averaging::LastHalf,
-        pace: Pace::Curvature,
-        step_size: 0.0,
-        radius: None,
+        ..Recipe::usual(Residual::polishing(link), steps)
     };
     Ok((Sampler::Poisson { steps, rate: RATE }, recipe))
 }

@@ -6,7 +6,7 @@
 //! for small ε only); the clip is a private quantile instead of a formula in unknown constants; the average has
 //! T - ⌊T/2⌋ terms. The clip does not follow the residuals, so that risk does not fall with their size: offered for
 //! research, never a default.
-use super::{Averaging, Clip, Noise, Pace, Recipe, steps};
+use super::{Clip, Pace, Recipe, steps};
 use crate::{
     charge::Sampler,
     descent::Residual,
@@ -18,16 +18,11 @@ pub(super) fn recipe(plan: &Plan, wishes: &Wishes) -> Result<(Sampler, Recipe), 
     // As many steps as rows, as far as steps can be numbered.
     let steps = steps(wishes, plan.rows.min(65_535))?;
     let recipe = Recipe {
-        residual: Residual::Squared,
-        steps,
         whitenings: 0,
         clip: Clip::Fixed { level: 0.5 },
-        noise: Noise::Independent,
-        average: Averaging::LastHalf,
         // 1/(4R²), with R 1.25 medians of the rows' norms.
         pace: Pace::PerRow { most: 0.16 },
-        step_size: 0.0,
-        radius: None,
+        ..Recipe::usual(Residual::Squared, steps)
     };
     Ok((Sampler::Allocation { steps }, recipe))
 }

@@ -1,6 +1,7 @@
 //! The parts that descents are made of, as plans and model files name them.
 use serde::{Deserialize, Serialize};
 
+use super::MOST_WHITENINGS;
 use crate::descent::Residual;
 
 /// What a descent is made of, besides its sampler.
@@ -93,6 +94,24 @@ pub enum Pace {
         /// The step for a mean gradient.
         step: f64,
     },
+}
+
+impl Recipe {
+    /// What most recipes have in common: whitened, clipped at a falling median, noise of its own for every sum, the last half
+    /// averaged, steps as long as the curvature allows.
+    pub(super) fn usual(residual: Residual, steps: u64) -> Self {
+        Recipe {
+            residual,
+            steps,
+            whitenings: MOST_WHITENINGS,
+            clip: Clip::Falling { level: 0.5 },
+            noise: Noise::Independent,
+            average: Averaging::LastHalf,
+            pace: Pace::Curvature,
+            step_size: 0.0,
+            radius: None,
+        }
+    }
 }
 
 impl Averaging {
