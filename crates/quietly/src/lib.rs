@@ -49,6 +49,7 @@ pub use crate::{
     budget::Budget,
     certificate::Certificate,
     charge::{Charge, Mechanism, Sampler, Stage},
+    convex::{Loss, Set},
     descent::Residual,
     design::{Design, Reach, Shares},
     error::Error,
@@ -65,6 +66,7 @@ mod bounds;
 mod budget;
 mod certificate;
 mod charge;
+mod convex;
 mod counts;
 mod descent;
 mod design;
