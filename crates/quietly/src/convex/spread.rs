@@ -32,7 +32,7 @@ use std::f64::consts::FRAC_PI_2;
 /// Directions between along and across the weights: 1/cos costs 8e-5.
 const DIRECTIONS: usize = 64;
 /// Cells are split until they cannot hold more than this above the best value found.
-const SLACK: f64 = 1.0 / 8192.0;
+const SLACK: f64 = 1.0 / 16384.0;
 /// After this many cells the bound stays what it is: still a bound, only not as tight.
 const CELLS: usize = 2000;
 
@@ -66,24 +66,35 @@ impl Rows {
     fn support(&self, push: impl Fn(f64) -> f64, cos: f64, sin: f64) -> f64 {
         let line = |along: f64, rest: f64| (along * cos + rest * sin).max(0.0);
         let end = self.l1.min(self.l2);
-        let mut cells = vec![(-end, end, f64::INFINITY)];
-        let (mut best, mut seen) = (0f64, 0);
+        let all = Cell { from: -end, to: end, push: push(end), bound: f64::INFINITY };
+        let (mut cells, mut best, mut seen) = (vec![all], 0f64, 0);
         while !cells.is_empty() && seen < CELLS {
             let mut next = Vec::with_capacity(2 * cells.len());
-            for (from, to, _) in cells {
-                let middle = 0.5 * (from + to);
-                best = best.max(push(middle) * line(middle, self.rest(middle)));
-                for (from, to) in [(from, middle), (middle, to)] {
+            for cell in cells {
+                let middle = 0.5 * (cell.from + cell.to);
+                let pushed = push(middle);
+                best = best.max(pushed * line(middle, self.rest(middle)));
+                for (from, to, push) in [(cell.from, middle, pushed), (middle, cell.to, cell.push)]
+                {
                     // The rest is longest nearest to zero.
                     let nearest = 0f64.max(from).min(to);
                     let along = if cos > 0.0 { to } else { from };
-                    next.push((from, to, push(to) * line(along, self.rest(nearest))));
+                    let bound = push * line(along, self.rest(nearest));
+                    next.push(Cell { from, to, push, bound });
                 }
             }
             seen += next.len();
-            next.retain(|cell| cell.2 > best * (1.0 + SLACK));
+            next.retain(|cell| cell.bound > best * (1.0 + SLACK));
             cells = next;
         }
-        cells.iter().fold(best * (1.0 + SLACK), |most, cell| most.max(cell.2))
+        cells.iter().fold(best * (1.0 + SLACK), |most, cell| most.max(cell.bound))
     }
+}
+
+/// A range of parts along the weights, the push at its upper end, and what it cannot exceed.
+struct Cell {
+    from: f64,
+    to: f64,
+    push: f64,
+    bound: f64,
 }
