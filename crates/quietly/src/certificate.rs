@@ -172,6 +172,9 @@ impl fmt::Display for Certificate {
             Sampler::Parts { steps } => {
                 writeln!(f, "asked    each row in one of {steps} parts:")?;
             }
+            Sampler::Places { steps } => {
+                writeln!(f, "asked    each row in one of {steps} parts, by its place in the table:")?;
+            }
             Sampler::Poisson { steps, rate } => {
                 writeln!(
                     f,

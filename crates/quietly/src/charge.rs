@@ -63,6 +63,12 @@ pub enum Sampler {
         /// How many parts there are.
         steps: u64,
     },
+    /// Each row is in one of `steps` parts by its place in the table, which everybody may know: no amplification, and for
+    /// rows that are replaced only.
+    Places {
+        /// How many parts there are.
+        steps: u64,
+    },
     /// Each row joins each of `steps` steps with chance `rate`, secretly and on its own.
     Poisson {
         /// How many steps there are.
@@ -126,6 +132,8 @@ pub struct Stage {
 ///   theorem of random allocation asks of a step.
 /// * [`Sampler::Poisson`]: the same, for sums only: several sums of one sample are one longer sum.
 /// * [`Sampler::Parts`]: a row meets the questions of one part only, drawn before any data is read (G3).
+/// * [`Sampler::Places`]: the same, and a replaced row keeps its place. One that joins or leaves moves all after it: plans
+///   under that relation are refused before they come here.
 ///
 /// # Panics
 ///
@@ -154,7 +162,7 @@ pub(crate) fn event(sampler: Sampler, stages: &[Stage]) -> Result<Event, Error> 
             );
             Some(Event::poisson(rate, noise)?.repeat(steps)?)
         }
-        Sampler::Parts { steps: planned } => {
+        Sampler::Parts { steps: planned } | Sampler::Places { steps: planned } => {
             assert_eq!(steps, planned, "steps of a partition");
             let part = |stage: &&Stage| stage.event(1);
             Some(Event::disjoint(some.iter().map(part).collect::<Result<_, _>>()?)?)

@@ -6,25 +6,45 @@
 //! sees r, which is the same for all records, nor any data.
 //!
 //! * [`Loss`] is q: its values, slopes and bends.
-//! * [`constants()`] bounds the gradients, from what is public about rows and weights.
-//! * [`Set`] is where the weights live, and projects onto it; [`Within`] cuts a ball out of it.
+//! * `constants` bounds the gradients, from what is public about rows and weights.
+//! * [`Set`] is where the weights live, and projects onto it; `Within` cuts a ball out of it.
 //! * [`Regulariser`] is r.
-#![allow(dead_code, reason = "the algorithms that use these come next")]
-
-#[allow(unused_imports, reason = "the algorithms that use them come next")]
-pub(crate) use self::{
-    constants::{Constants, Domain, Norms, constants, constants_clipped},
+//!
+//! Two kinds of method fit it. One perturbs the objective and minimises (`perturb`, with `corners` for its theorem and `minimise`
+//! and `projected` for minimisers that come with a proof); the other releases a point after every phase of rows (`phases`, and
+//! one short file for every algorithm).
+pub(crate) use self::examples::Features;
+pub use self::{
+    loss::Loss,
+    planning::Convex,
+    program::{Growth, Program},
     regulariser::Regulariser,
-    within::{Ball, Within},
+    set::Set,
 };
-pub use self::{loss::Loss, set::Set};
 
 mod constants;
+mod corners;
+mod double;
+mod epoch;
+mod examples;
+mod glm;
+mod iterated;
 mod loss;
+mod minimise;
+mod perturb;
+mod phased_erm;
+mod phased_sgd;
+mod phases;
+pub(crate) mod planning;
+mod program;
 mod project;
+mod projected;
 #[cfg(test)]
 mod projection_tests;
+mod psa;
+mod psa_two;
 mod regulariser;
+pub(crate) mod run;
 mod set;
 mod softmax;
 mod spread;

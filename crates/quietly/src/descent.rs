@@ -22,7 +22,7 @@ impl Residual {
     pub(crate) fn approaching(link: Link) -> Self {
         match link {
             Link::Linear => Residual::Squared,
-            Link::Relu => Residual::Glmtron,
+            _ => Residual::Glmtron,
         }
     }
 
@@ -30,7 +30,7 @@ impl Residual {
     pub(crate) fn polishing(link: Link) -> Self {
         match link {
             Link::Linear => Residual::Squared,
-            Link::Relu => Residual::Relu,
+            _ => Residual::Relu,
         }
     }
 

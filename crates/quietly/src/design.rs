@@ -96,7 +96,7 @@ impl Design {
         // A ReLU model of few rows may hang on a handful of active ones.
         let (enough, each) = match link {
             Link::Linear => (CENTRE, 0.2),
-            Link::Relu => (1.7 * CENTRE, 0.03),
+            _ => (1.7 * CENTRE, 0.03),
         };
         if units < enough || d > (0.5 * mu).min(each) * rows {
             design.reach = Reach::Centre;

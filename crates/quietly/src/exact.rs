@@ -26,7 +26,7 @@ pub(crate) fn fit(table: &Table, link: Link, threads: usize) -> (f64, Vec<f64>) 
                 add(&mut w, &step, 1.0);
             }
         }
-        Link::Relu => relu(&problem, &all, &mut w),
+        _ => relu(&problem, &all, &mut w),
     }
     problem.unscale(&w)
 }

@@ -1,6 +1,23 @@
 //! The little dense algebra that fits need: of public numbers, but for [`solve`].
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
+/// A positive definite matrix, ready to be solved for.
+pub(crate) struct Factor(nalgebra::Cholesky<f64, nalgebra::Dyn>);
+
+impl Factor {
+    /// None unless the matrix, given row by row, is positive definite.
+    pub(crate) fn new(matrix: Vec<f64>, size: usize) -> Option<Factor> {
+        DMatrix::from_vec(size, size, matrix).cholesky().map(Factor)
+    }
+
+    /// Turns b into the x with matrix · x = b.
+    pub(crate) fn solve(&self, b: &mut [f64]) {
+        let mut x = DVector::from_column_slice(b);
+        self.0.solve_mut(&mut x);
+        b.copy_from_slice(x.as_slice());
+    }
+}
+
 /// A square matrix, row after row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Square {
@@ -52,6 +69,10 @@ impl Square {
     pub(crate) fn apply(&self, x: &[f64]) -> Vec<f64> {
         self.entries.chunks(self.size).map(|row| dot(row, x)).collect()
     }
+}
+
+pub(crate) fn norm(x: &[f64]) -> f64 {
+    dot(x, x).sqrt()
 }
 
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {

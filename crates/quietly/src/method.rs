@@ -44,6 +44,25 @@ pub enum Method {
     BoostedAdaSsp,
     /// A deep point among many least-squares fits.
     TukeyEm,
+    /// The minimiser of a perturbed objective.
+    Amp,
+    /// Phases of single passes, each released.
+    PhasedSgd,
+    /// Phased-SGD in balls that halve.
+    Psa,
+    /// Phased-SGD on parts that double, for strongly convex losses.
+    PhasedSgdSc,
+    /// Phased-SGD-SC around centres that follow.
+    #[serde(rename = "psa-ii")]
+    PsaTwo,
+    /// Phased-SGD on parts that double.
+    IteratedPhasedSgd,
+    /// Phases of certified minimisers.
+    PhasedErm,
+    /// Passes that double while steps halve.
+    EpochDpSgd,
+    /// Epoch-DP-SGD from Iterated Phased-SGD.
+    FasterDpsgdSc,
 }
 
 /// A method as `quietly methods` shows it.
@@ -68,15 +87,19 @@ pub struct About {
 
 const BOTH: &[Link] = &[Link::Linear, Link::Relu];
 const LINEAR: &[Link] = &[Link::Linear];
+const CONVEX: &[Link] =
+    &[Link::Logistic, Link::Softmax, Link::Svm, Link::Robust, Link::Quantile, Link::Linear];
 const RELU: &[Link] = &[Link::Relu];
 const VTJ: &str =
     "Varshney, Thakurta, Jain: (Nearly) Optimal Private Linear Regression via Adaptive Clipping";
+const SHW: &str =
+    "Su, Hu, Wang: Faster Rates of Differentially Private Stochastic Convex Optimization";
 const DLW: &str =
     "Ding, Lei, Wang, Zheng, Wang, Xu: Nearly Optimal Differentially Private ReLU Regression";
 
 impl Method {
     /// Every method that can be asked for.
-    pub const ALL: [Method; 16] = [
+    pub const ALL: [Method; 25] = [
         Method::Auto,
         Method::FullBatch,
         Method::OnePass,
@@ -93,6 +116,15 @@ impl Method {
         Method::AdaSsp,
         Method::BoostedAdaSsp,
         Method::TukeyEm,
+        Method::Amp,
+        Method::PhasedSgd,
+        Method::Psa,
+        Method::PhasedSgdSc,
+        Method::PsaTwo,
+        Method::IteratedPhasedSgd,
+        Method::PhasedErm,
+        Method::EpochDpSgd,
+        Method::FasterDpsgdSc,
     ];
 
     /// The method of this name.
@@ -119,6 +151,7 @@ impl Method {
         let even = "features of like size and little correlation";
         let allocation = "each row in one random step (random allocation), after a few questions to all: a certified upper bound";
         let parts = "each row in one part, no amplification, after a question to all: a certified upper bound";
+        let places = "each row in one phase by its place, replace-one only: the price of one release";
         let composed =
             "composition of Gaussian sums and private quantiles: a certified upper bound";
         match self {
@@ -274,6 +307,87 @@ impl Method {
                 "propose-test-release and the exponential mechanism",
                 "to compare: features need no common scale",
                 "Amin, Joseph, Ribero, Vassilvitskii: Easy Differentially Private Linear Regression",
+            ),
+            Method::Amp => about(
+                "amp",
+                "the minimiser of a perturbed objective, on rows of a private norm",
+                CONVEX,
+                "nothing",
+                "objective perturbation with a certified minimiser, after a private quantile",
+                "the default for classifiers",
+                "Iyengar et al.: Towards Practical Differentially Private Convex Optimization",
+            ),
+            Method::PhasedSgd => about(
+                "phased-sgd",
+                "localisation: halves of the rows, quarters of the step",
+                CONVEX,
+                "a bounded set, smooth loss",
+                places,
+                "one pass over a table, for research",
+                SHW,
+            ),
+            Method::Psa => about(
+                "psa",
+                "Phased-SGD in balls that halve",
+                CONVEX,
+                "a bounded set, smooth loss",
+                places,
+                "for research",
+                SHW,
+            ),
+            Method::PhasedSgdSc => about(
+                "phased-sgd-sc",
+                "Phased-SGD on parts that double",
+                CONVEX,
+                "a bounded set, smooth loss, a ridge",
+                places,
+                "for research",
+                SHW,
+            ),
+            Method::PsaTwo => about(
+                "psa-ii",
+                "Phased-SGD-SC around centres that follow",
+                CONVEX,
+                "a bounded set, smooth loss, known growth (theta and rate)",
+                places,
+                "for research",
+                SHW,
+            ),
+            Method::IteratedPhasedSgd => about(
+                "iterated-phased-sgd",
+                "Phased-SGD on parts that double",
+                CONVEX,
+                "a bounded set, smooth loss",
+                places,
+                "for research",
+                SHW,
+            ),
+            Method::PhasedErm => about(
+                "phased-erm",
+                "phases that minimise near where the one before ended",
+                CONVEX,
+                "a bounded set",
+                places,
+                "losses with a corner; the best of its paper",
+                SHW,
+            ),
+            Method::EpochDpSgd => about(
+                "epoch-dp-sgd",
+                "passes that double while steps halve",
+                CONVEX,
+                "a bounded set, smooth loss, a ridge",
+                places,
+                "for research",
+                SHW,
+            ),
+            Method::FasterDpsgdSc => about(
+                "faster-dpsgd-sc",
+                "Epoch-DP-SGD started by Iterated Phased-SGD",
+                CONVEX,
+                "a bounded set, smooth loss, a ridge",
+                places,
+                "for research",
+                SHW,
             ),
         }
     }

@@ -21,6 +21,16 @@ pub enum Link {
     Linear,
     /// max(u, 0): ReLU regression.
     Relu,
+    /// 1/(1 + e^-u) is the probability of the last class.
+    Logistic,
+    /// The sign of u decides between two classes.
+    Svm,
+    /// One u for every class.
+    Softmax,
+    /// u itself, fitted so that far-off targets pull no harder than others.
+    Robust,
+    /// u itself, fitted to a quantile of the target.
+    Quantile,
 }
 
 impl Link {
@@ -29,6 +39,7 @@ impl Link {
         match self {
             Link::Linear => "linear",
             Link::Relu => "relu",
+            Link::Logistic => "logistic", Link::Svm => "svm", Link::Softmax => "softmax", Link::Robust => "robust", Link::Quantile => "quantile",
         }
     }
 
@@ -37,6 +48,7 @@ impl Link {
         match self {
             Link::Linear => u,
             Link::Relu => u.max(0.0),
+            _ => u,
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::{
     budget::Budget,
     certificate::Certificate,
     charge::{self, Mechanism, Sampler, Stage},
+    convex::Program,
     design::{Design, Reach, WIDEST},
     error::Error,
     method::Method,
@@ -80,6 +81,9 @@ pub struct Plan {
     /// The parts of the descent, for the methods of the papers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recipe: Option<Recipe>,
+    /// The convex problem, for losses other than squares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub convex: Option<Program>,
     /// What noise is expected to add to the mean squared error, as a share of what least squares leaves; infinite where
     /// there is no saying.
     #[serde(with = "crate::budget::endless")]
@@ -137,13 +141,6 @@ impl Regression {
     }
 
     fn draft(&self, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
-        Error::unless(rows > 0, "rows", "at least 1", rows)?;
-        Error::unless(
-            (1..1 << 20).contains(&width),
-            "number of features",
-            "from 1 to a million",
-            width,
-        )?;
         let bytes = rows as f64 * (width + 1) as f64 * 12.0;
         let method = match self.method {
             _ if !budget.is_private() => Method::Exact,
@@ -166,21 +163,7 @@ impl Regression {
                 instead: "take at most 1000 features, or full batch",
             });
         }
-        let mut plan = Plan {
-            link: self.link,
-            method,
-            rows,
-            width,
-            budget,
-            sampler: Sampler::Full,
-            stages: Vec::new(),
-            epsilon: f64::INFINITY,
-            design: None,
-            recipe: None,
-            expected_loss: 0.0,
-            warnings: Vec::new(),
-            seal: check::Seal::default(),
-        };
+        let mut plan = Plan::empty(self.link, method, rows, width, budget)?;
         if method == Method::Exact {
             return Ok(plan);
         }
@@ -207,6 +190,35 @@ impl Regression {
 }
 
 impl Plan {
+    /// A plan that asks nothing yet.
+    pub(crate) fn empty(
+        link: Link,
+        method: Method,
+        rows: u64,
+        width: usize,
+        budget: Budget,
+    ) -> Result<Self, Error> {
+        Error::unless(rows > 0, "rows", "at least 1", rows)?;
+        let fine = (1..1 << 20).contains(&width);
+        Error::unless(fine, "number of features", "from 1 to a million", width)?;
+        Ok(Plan {
+            link,
+            method,
+            rows,
+            width,
+            budget,
+            sampler: Sampler::Full,
+            stages: Vec::new(),
+            epsilon: f64::INFINITY,
+            design: None,
+            recipe: None,
+            convex: None,
+            expected_loss: 0.0,
+            warnings: Vec::new(),
+            seal: check::Seal::default(),
+        })
+    }
+
     /// Full batch: the least noise for which all questions together stay within the budget.
     fn divide(&mut self) -> Result<(), Error> {
         if self.reach() == Reach::Nothing {

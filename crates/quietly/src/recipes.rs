@@ -76,7 +76,7 @@ pub(crate) fn plan(plan: &mut Plan, wishes: &Wishes, mu: f64) -> Result<bool, Er
     let links = plan.method.about().links;
     let want = match plan.link {
         Link::Linear => "one for linear regression",
-        Link::Relu => "one for relu regression",
+        _ => "one for relu regression",
     };
     Error::unless(links.contains(&plan.link), "method", want, plan.method.name())?;
     let Some((sampler, mut recipe)) = recipe(plan, wishes, mu)? else {
@@ -204,6 +204,7 @@ pub(crate) fn questions(plan: &Plan) -> Option<Vec<Stage>> {
         // A replaced row of a Poisson sample is priced for sums only.
         Sampler::Poisson { .. } => plain && !matches!(recipe.clip, Clip::Falling { .. }),
         Sampler::Parts { .. } => true,
+        Sampler::Places { .. } => false,
     };
     right.then(|| recipe.stages(sampler, neighbours, 1.0, 1.0))
 }
@@ -312,7 +313,7 @@ impl Recipe {
             Sampler::Parts { .. } if self.clip == Clip::Stat => {
                 rows / self.steps as f64 * (1.0 - 1.0 / threshold::STAT_PART as f64)
             }
-            Sampler::Parts { steps } => rows / steps as f64,
+            Sampler::Parts { steps } | Sampler::Places { steps } => rows / steps as f64,
             Sampler::Poisson { rate, .. } => rows * rate,
         }
     }

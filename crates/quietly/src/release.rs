@@ -5,6 +5,7 @@
 //! not planned is a bug and panics before any value is touched.
 use std::num::NonZero;
 
+use quietly_accounting::Neighbours;
 use quietly_data::Private;
 use quietly_noise::{ExponentialMechanism, Key, Ratio, RoundedNormal, Source, Stream};
 
@@ -123,6 +124,20 @@ impl Door {
     /// Where the randomness comes from.
     pub(crate) fn source(&self) -> Source {
         self.key.source()
+    }
+
+    /// What a mechanism with a proof of its own is to keep.
+    pub(crate) fn promise(&self, purpose: &str) -> Promise {
+        let open = self.open.iter().find(|o| o.purpose == purpose);
+        match open.unwrap_or_else(|| panic!("{purpose} is not in the plan")).mechanism {
+            Mechanism::Promise { epsilon, delta } => Promise { epsilon, delta },
+            _ => panic!("{purpose} is not planned as a promise"),
+        }
+    }
+
+    /// The number of rows, if the relation makes it public.
+    pub(crate) fn public_rows(&self, neighbours: Neighbours, rows: Private<usize>) -> Option<usize> {
+        (neighbours == Neighbours::ReplaceOne).then(|| rows.declassify())
     }
 
     /// The planned noise of a sum, over what one row can add.

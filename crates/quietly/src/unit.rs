@@ -12,7 +12,7 @@ impl Unit {
         match link {
             Link::Linear => Unit { middle: 0.5 * (lo + hi), scale: 0.5 * (hi - lo) },
             // max(u, 0) cannot be moved.
-            Link::Relu => Unit { middle: 0.0, scale: lo.abs().max(hi.abs()) },
+            _ => Unit { middle: 0.0, scale: lo.abs().max(hi.abs()) },
         }
     }
 

@@ -68,7 +68,7 @@ impl World {
     fn mean(&self, x: &[f64]) -> f64 {
         match self.link {
             Link::Linear => self.linear(x),
-            Link::Relu => self.linear(x).max(0.0),
+            _ => self.linear(x).max(0.0),
         }
     }
 

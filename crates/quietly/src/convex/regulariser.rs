@@ -2,18 +2,24 @@
 //!
 //! It is the same for all records, so it cancels in the difference of two gradients and enters no
 //! sensitivity; step sizes alone know it.
+use serde::{Deserialize, Serialize};
+
 use super::{project::norm, project::sum_of_sizes, set::Set, within::Within};
 use crate::Error;
 
 /// r(w) = ridge/2 · ‖w‖₂² + lasso · ‖w‖₁ + weight/θ · ‖w‖₂^θ.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Regulariser {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Regulariser {
     /// Weight of ‖w‖²/2: strongly convex.
-    pub(crate) ridge: f64,
+    #[serde(default)]
+    pub ridge: f64,
     /// Weight of ‖w‖₁. Not smooth, so it takes part in the projection and not in the gradient.
-    pub(crate) lasso: f64,
+    #[serde(default)]
+    pub lasso: f64,
     /// θ ≥ 2 and the weight of ‖w‖^θ/θ.
-    pub(crate) power: Option<(f64, f64)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<(f64, f64)>,
 }
 
 impl Regulariser {

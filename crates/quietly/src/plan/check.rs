@@ -11,6 +11,7 @@ use std::{
 use super::Plan;
 use crate::{
     charge::{self, Sampler, Stage},
+    convex,
     design::Reach,
     error::Error,
     method::Method,
@@ -36,7 +37,7 @@ impl Plan {
     }
 
     /// The same plan, known to be as it was made.
-    pub(super) fn sealed(mut self) -> Self {
+    pub(crate) fn sealed(mut self) -> Self {
         self.seal = Seal(Some(self.digest()));
         self
     }
@@ -89,6 +90,7 @@ impl Plan {
             let planned = match self.sampler {
                 Sampler::Full => steps,
                 Sampler::Allocation { steps } | Sampler::Parts { steps } => steps,
+                Sampler::Places { steps } => steps,
                 Sampler::Poisson { steps, .. } => steps,
             };
             (steps == planned).then_some(stages)
@@ -103,6 +105,7 @@ impl Plan {
                 counted(OnePass::new(self.rows, self.width, 0.0).stages(1.0))
             }
             (Method::Auto | Method::FullBatch | Method::OnePass | Method::Exact, _) => None,
+            _ if self.convex.is_some() => convex::planning::questions(self).and_then(counted),
             _ => recipes::questions(self).and_then(counted),
         }
     }

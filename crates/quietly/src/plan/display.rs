@@ -18,6 +18,9 @@ impl fmt::Display for Plan {
                 writeln!(f, "one pass: each row in one of {steps} steps, drawn in secret")?;
             }
             Sampler::Parts { steps } => writeln!(f, "one pass: each row in one of {steps} parts")?,
+            Sampler::Places { steps } => {
+                writeln!(f, "each row in one of {steps} phases, by its place in the table")?;
+            }
             Sampler::Poisson { steps, rate } => {
                 writeln!(f, "samples: each row in each of {steps} steps with chance {rate:.4}")?;
             }

@@ -7,6 +7,7 @@ use quietly_noise::Key;
 use super::Plan;
 use crate::{
     charge::Sampler,
+    convex,
     design::Reach,
     error::Error,
     exact, full_batch,
@@ -88,6 +89,16 @@ impl Plan {
         watch: &mut Watch<'_>,
     ) -> Result<(f64, Vec<f64>), Error> {
         let threads = door.threads();
+        if self.convex.is_some() {
+            let target = |t: &Table| t.target().iter().map(|&y| convex::run::target(self, y, range)).collect();
+            let (features, target) =
+                table.as_ref().map(|t| (convex::Features::Dense(t.features()), target(t))).split();
+            let weights = convex::run::fit(self, features, target, door, watch)?;
+            let mut outputs = convex::run::parted(self, &weights, range);
+            let want = "one with a single score; take Plan::fit for several classes";
+            Error::unless(outputs.len() == 1, "model", want, outputs.len())?;
+            return Ok(outputs.remove(0));
+        }
         let unit = Unit::new(self.link, range);
         if self.reach() == Reach::Nothing && self.budget.is_private() {
             return Ok((0.5 * range.0 + 0.5 * range.1, vec![0.0; self.width]));

@@ -35,6 +35,7 @@ impl Steps {
         let (threads, stream) = (run.threads, run.door.sampling());
         let table = run.table.as_ref().zip(spare);
         match run.plan.sampler {
+            Sampler::Places { .. } => unreachable!("no descent takes rows by their place"),
             Sampler::Full => {
                 Ok(Steps::All(table.map(|(t, spare)| space.cached(spare, t, threads))))
             }

@@ -1,0 +1,94 @@
+//! What a convex method fits, and where: public, part of the plan.
+use serde::{Deserialize, Serialize};
+
+use super::{
+    constants::{Constants, Domain, constants},
+    glm::Glm,
+    loss::Loss,
+    phases::Ground,
+    regulariser::Regulariser,
+    set::Set,
+};
+use crate::error::Error;
+
+/// A convex problem: everything public about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Program {
+    /// What a score costs.
+    #[serde(flatten)]
+    pub loss: Loss,
+    /// Where weights must stay.
+    pub set: Set,
+    /// What is added to the loss of every row.
+    pub regulariser: Regulariser,
+    /// The constant feature beside those of the table; 0 for none.
+    pub constant: f64,
+    /// Rows are cut to this 1-norm, each on its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub l1: Option<f64>,
+    /// No row is longer, as far as the schema says.
+    pub longest: f64,
+    /// Whether a tighter bound on rows is found privately first.
+    pub finds_radius: bool,
+    /// How many stages or epochs there are, where that hangs on more than the number of rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<u32>,
+    /// What is known of the objective's growth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub growth: Option<Growth>,
+}
+
+/// F(w) - F(w*) ≥ rate·‖w - w*‖^θ, as the user claims: accuracy rests on it, privacy does not.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Growth {
+    /// θ, above 1.
+    pub theta: f64,
+    /// The factor.
+    pub rate: f64,
+}
+
+impl Program {
+    /// How many weights there are for `width` features.
+    pub(crate) fn size(&self, width: usize) -> usize {
+        self.loss.outputs() * (width + usize::from(self.constant != 0.0))
+    }
+
+    /// The constants for rows of `width` features no longer than `radius`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] if gradients have no bound.
+    pub(crate) fn constants(&self, width: usize, radius: f64) -> Result<Constants, Error> {
+        // Targets are learnt in units of their range.
+        let domain = Domain { l1: self.l1, l2: radius, target: 1.0 };
+        constants(self.loss, &domain, &self.set.norms(self.size(width)))
+    }
+
+    /// The loss with its bounds, for rows no longer than `radius`.
+    ///
+    /// # Errors
+    ///
+    /// As [`constants`](Self::constants), and if the loss has a corner.
+    pub(crate) fn glm(&self, width: usize, radius: f64) -> Result<Glm, Error> {
+        let Constants { lipschitz, smooth, .. } = self.constants(width, radius)?;
+        let want = "smooth: take a loss without a corner, or phased-erm";
+        Error::unless(smooth.is_some(), "the loss", want, "one with a corner")?;
+        let bend = smooth.expect("was looked at") / (radius * radius);
+        Ok(Glm { loss: self.loss, steepest: lipschitz / radius, bend })
+    }
+
+    /// What phases are planned by, for rows no longer than `radius` and releases worth `mu`.
+    ///
+    /// # Errors
+    ///
+    /// As [`constants`](Self::constants).
+    pub(crate) fn ground(&self, width: usize, radius: f64, mu: f64) -> Result<Ground, Error> {
+        let constants = self.constants(width, radius)?;
+        let size = self.size(width);
+        let distance = self.set.radius_from(&self.set.center(size));
+        let reach = self.set.norms(size).l2;
+        let smooth = constants.smooth.map_or(f64::INFINITY, |s| s + self.regulariser.smooth(reach));
+        Ok(Ground { constants, size, mu, distance, strong: self.regulariser.ridge, smooth })
+    }
+}
