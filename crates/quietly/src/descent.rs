@@ -23,6 +23,7 @@ impl Residual {
         match link {
             Link::Linear => Residual::Squared,
             Link::Relu => Residual::Glmtron,
+            other => other.not_least_squares(),
         }
     }
 
@@ -31,6 +32,7 @@ impl Residual {
         match link {
             Link::Linear => Residual::Squared,
             Link::Relu => Residual::Relu,
+            other => other.not_least_squares(),
         }
     }
 

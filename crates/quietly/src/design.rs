@@ -97,6 +97,7 @@ impl Design {
         let (enough, each) = match link {
             Link::Linear => (CENTRE, 0.2),
             Link::Relu => (1.7 * CENTRE, 0.03),
+            other => other.not_least_squares(),
         };
         if units < enough || d > (0.5 * mu).min(each) * rows {
             design.reach = Reach::Centre;

@@ -27,6 +27,7 @@ pub(crate) fn fit(table: &Table, link: Link, threads: usize) -> (f64, Vec<f64>) 
             }
         }
         Link::Relu => relu(&problem, &all, &mut w),
+        other => other.not_least_squares(),
     }
     problem.unscale(&w)
 }

@@ -69,6 +69,7 @@ impl World {
         match self.link {
             Link::Linear => self.linear(x),
             Link::Relu => self.linear(x).max(0.0),
+            other => other.not_least_squares(),
         }
     }
 
