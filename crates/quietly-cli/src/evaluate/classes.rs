@@ -52,10 +52,11 @@ fn text(model: &Model, scores: &ClassScores, names: &[String]) -> String {
         ));
     }
     if let (Some(last), false) = (names.last(), scores.calibration.is_empty()) {
-        lines.push(format!("\nprobability of {last:<6}     rows   mean given   share found"));
+        let title = format!("probability of {last}");
+        lines.push(format!("\n{title:<20}{:>11}   mean given   share found", "rows"));
         for bin in &scores.calibration {
             lines.push(format!(
-                "  {:.1} to {:.1}     {:>14.0}   {:>10.4}   {:>11.4}",
+                "  {:.1} to {:.1}{:>19.0}   {:>10.4}   {:>11.4}",
                 bin.from, bin.to, bin.rows, bin.probability, bin.fraction
             ));
         }
