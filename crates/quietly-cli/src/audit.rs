@@ -227,7 +227,7 @@ fn tracing(args: &TracingArgs, screen: &mut Screen) -> Result<(), Failure> {
         line(&format!("hits at {:.2} % false alarms", 100.0 * rate), hits)?;
         let theory = match plan.link {
             Link::Linear => format!("; least squares: {:.2}", (0.5 * plan.width as f64).sqrt()),
-            Link::Relu => String::new(),
+            _ => String::new(),
         };
         screen.say(&format!(
             "  members stand {:.2} standard errors above strangers{theory}",

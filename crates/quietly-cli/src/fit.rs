@@ -157,6 +157,7 @@ pub(crate) fn plan(only: &PlanOnly, screen: &mut Screen) -> Result<(), Failure> 
         None => schema.columns.iter().map(|(name, _)| name.clone()).collect(),
     };
     let encoding = only.recipe.columns.encoding(&schema, &columns)?;
+    encoding.expect_range().map_err(quietly::Error::from)?;
     let plan = only.recipe.plan(only.kind, &schema, encoding.width())?;
     if only.json {
         return Ok(screen.say_json(&serde_json::to_value(&plan).expect("plain fields"))?);
@@ -184,6 +185,7 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let source = reading.open(&fit.table.files, schema.features)?;
     let columns = &fit.recipe.columns;
     let encoding = columns.encoding(&schema, source.columns())?;
+    encoding.expect_range().map_err(quietly::Error::from)?;
     let plan = fit.recipe.plan(fit.kind, &schema, encoding.width())?;
     let path = fit.output.clone().unwrap_or_else(|| format!("{}.quietly", columns.target).into());
     // An output that cannot be written is found out before anything is spent.

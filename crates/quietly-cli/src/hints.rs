@@ -113,7 +113,9 @@ fn of_data(error: &DataError) -> &'static str {
         DataError::UnknownColumns { .. } => {
             "--target and --features take names from the schema's [columns]"
         }
-        DataError::Target { .. } => "--target names one column that has a range in the schema",
+        DataError::Target { .. } | DataError::NoTarget => {
+            "--target names one column that has a range in the schema, or values for a classifier"
+        }
         DataError::Types { .. } => {
             "leave their lines out of the schema, or the columns out of --features"
         }

@@ -2,7 +2,7 @@
 use std::{io::Write as _, ops::ControlFlow, path::PathBuf, time::Instant};
 
 use clap::Args;
-use quietly::Model;
+use quietly::{Classified, Link, Model};
 use serde_json::json;
 
 use crate::{
@@ -19,7 +19,7 @@ pub(crate) struct Predict {
     model: PathBuf,
     #[command(flatten)]
     table: Files,
-    /// Where the predictions go: CSV with the one column `prediction`
+    /// Where the predictions go: CSV with the column `prediction`, and `probability` of a classifier that has them
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
 }
@@ -35,22 +35,28 @@ pub(crate) fn run(predict: &Predict, screen: &mut Screen) -> Result<(), Failure>
     output::probe(&predict.output, &inputs)?;
     let mut output = Output::create(&predict.output)?;
     let failed = |e: &std::io::Error| Failure::file(&predict.output, e);
-    output.write_all(b"prediction\n").map_err(|e| failed(&e))?;
+    let labels = Labels::new(&model);
+    output.write_all(labels.header.as_bytes()).map_err(|e| failed(&e))?;
     let progress = Progress::new("predicting");
     let mut rows = 0_u64;
     let mut trouble = None;
-    let done = quietly::predict(&model, &source, threads, &mut |predictions| {
-        let mut lines = String::with_capacity(20 * predictions.len());
-        for p in predictions {
-            lines.push_str(&format!("{p}\n"));
-        }
+    let mut write = |lines: String, count: usize| {
         if let Err(error) = output.write_all(lines.as_bytes()) {
             trouble = Some(error);
             return ControlFlow::Break(());
         }
-        rows += predictions.len() as u64;
+        rows += count as u64;
         ControlFlow::Continue(())
-    });
+    };
+    let done = if model.link.is_classifier() {
+        quietly::classify(&model, &source, threads, &mut |said| {
+            write(said.iter().map(|row| labels.line(row)).collect(), said.len())
+        })
+    } else {
+        quietly::predict(&model, &source, threads, &mut |said| {
+            write(said.iter().map(|p| format!("{p}\n")).collect(), said.len())
+        })
+    };
     if let Some(error) = trouble {
         return Err(failed(&error));
     }
@@ -69,4 +75,49 @@ pub(crate) fn run(predict: &Predict, screen: &mut Screen) -> Result<(), Failure>
         predict.model.display(),
         model.target
     ))?)
+}
+
+/// How classes are written.
+struct Labels {
+    /// As cells of CSV.
+    names: Vec<String>,
+    header: String,
+}
+
+impl Labels {
+    fn new(model: &Model) -> Labels {
+        let names = model.encoding.target().map(|target| target.class_names()).unwrap_or_default();
+        let probabilities = model.link.is_classifier() && model.link != Link::Svm;
+        let header = match (probabilities, names.len()) {
+            (false, _) => "prediction\n".into(),
+            (true, 2) => "prediction,probability\n".into(),
+            (true, _) => {
+                let each = names.iter().map(|name| cell(&format!("probability {name}")));
+                format!("prediction,probability,{}\n", each.collect::<Vec<_>>().join(","))
+            }
+        };
+        Labels { names: names.iter().map(|name| cell(name)).collect(), header }
+    }
+
+    /// The class; of two classes the probability of the last; of more that of the predicted one, and then of each.
+    fn line(&self, said: &Classified) -> String {
+        let name = &self.names[said.class];
+        match said.probabilities[..] {
+            [] => format!("{name}\n"),
+            [_, last] => format!("{name},{last}\n"),
+            ref all => {
+                let each: String = all.iter().map(|p| format!(",{p}")).collect();
+                format!("{name},{}{each}\n", all[said.class])
+            }
+        }
+    }
+}
+
+/// A cell of CSV, in quotes where it needs them.
+fn cell(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) || text.is_empty() {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.into()
+    }
 }

@@ -133,8 +133,8 @@ pub(crate) fn run(what: &What, screen: &mut Screen) -> Result<(), Failure> {
         Size::Tiny => "A test of the command: these numbers mean nothing.".into(),
     });
     let study: Box<dyn Study> = match link {
-        Link::Linear => Box::new(Linear::new(size)),
         Link::Relu => Box::new(Relu::new(size)),
+        _ => Box::new(Linear::new(size)),
     };
     let scores = Scores::measure(&study.fields(), seed, threads, &progress)?;
     report.about.extend(study.about());

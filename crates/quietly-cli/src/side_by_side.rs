@@ -140,8 +140,8 @@ impl SideBySide {
             let method = fit::method(name)?;
             if !method.about().links.contains(&link) {
                 let want = match link {
-                    Link::Linear => "one for linear models",
                     Link::Relu => "one for ReLU models",
+                    _ => "one for linear models",
                 };
                 return Err(Error::Parameter { name: "method", want, got: name.into() }.into());
             }
@@ -205,6 +205,7 @@ pub(crate) fn run(asked: &SideBySide, screen: &mut Screen) -> Result<(), Failure
     let schema = asked.schema.read(&asked.table.files[0])?;
     let source = reading.open(&asked.table.files, schema.features)?;
     let encoding = asked.columns.encoding(&schema, source.columns())?;
+    encoding.expect_range().map_err(quietly::Error::from)?;
     let threads = reading.threads()?;
     if let Some(svg) = &asked.svg {
         output::probe(svg, &asked.table.files)?;

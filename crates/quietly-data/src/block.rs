@@ -1,16 +1,17 @@
 //! Encoded rows on their way from a file, and the cheap bookkeeping of null records.
-use crate::plan::Row;
+use crate::{encoding::Nulls, plan::Row};
 
 /// Some rows, encoded, in the order of the file. This is somebody's data: it cannot be printed.
 #[derive(Clone, Default)]
 pub struct Block {
-    /// How many rows there are. Null records are left out.
+    /// How many rows there are. Null records are left out, unless they keep their places.
     pub rows: usize,
     /// How many features a row has.
     pub width: usize,
     /// All features, row after row, each within [-1, 1].
     pub features: Vec<f64>,
-    /// The target of every row; 0 where there is no target or none is read.
+    /// The target of every row; 0 where there is no target or none is read, NaN for a null record
+    /// that keeps its place.
     pub target: Vec<f64>,
     /// How many of [`Source::bytes`](crate::Source::bytes) have been read with this block.
     pub position: u64,
@@ -26,13 +27,17 @@ impl Block {
 
     /// Adds a row, unless `fill` says that it is the null record.
     #[inline]
-    pub(crate) fn push(&mut self, fill: impl FnOnce(&mut Row<'_>) -> bool) {
+    pub(crate) fn push(&mut self, nulls: Nulls, fill: impl FnOnce(&mut Row<'_>) -> bool) {
         let start = self.features.len();
         self.features.resize(start + self.width, 0.0);
         let mut target = 0.0;
         let kept = fill(&mut Row { features: &mut self.features[start..], target: &mut target });
         if kept {
             self.target.push(target);
+            self.rows += 1;
+        } else if nulls == Nulls::Stay {
+            self.features[start..].fill(0.0);
+            self.target.push(f64::NAN);
             self.rows += 1;
         } else {
             self.features.truncate(start);
@@ -54,9 +59,16 @@ impl Block {
         (&mut self.features[features..], &mut self.target[target..])
     }
 
-    /// Leaves out those of the last rows that are not kept.
-    pub(crate) fn retain_last(&mut self, kept: &[bool]) {
+    /// Leaves out those of the last rows that are not kept, or makes them null where they stay.
+    pub(crate) fn retain_last(&mut self, kept: &[bool], nulls: Nulls) {
         let first = self.rows - kept.len();
+        if nulls == Nulls::Stay {
+            for row in (first..self.rows).filter(|row| !kept[row - first]) {
+                self.features[row * self.width..(row + 1) * self.width].fill(0.0);
+                self.target[row] = f64::NAN;
+            }
+            return;
+        }
         let mut rows = first;
         for row in (first..self.rows).filter(|row| kept[row - first]) {
             if rows != row {

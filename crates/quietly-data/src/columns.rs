@@ -45,7 +45,7 @@ pub(crate) fn decode(batch: &RecordBatch, used: &[usize], plan: &Plan, block: &m
             tile.fill(&column.slice(start, count), &plan.cells[*index]);
         }
         if all_kept[..count].contains(&false) {
-            block.retain_last(&all_kept[..count]);
+            block.retain_last(&all_kept[..count], plan.nulls);
         }
     }
 }

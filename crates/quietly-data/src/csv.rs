@@ -65,16 +65,16 @@ pub(crate) fn decode(text: &[u8], delimiter: u8, plan: &Plan, block: &mut Block)
             [b'\n', ..] => at += 1,
             [b'\r', b'\n', ..] => at += 2,
             _ => {
-                let mut readable = true;
-                block.push(|row| {
+                block.push(plan.nulls, |row| {
                     let mut record = Record { text, at, delimiter, plain, readable: true };
                     let kept = record.read(&plan.cells, row);
-                    (at, readable) = (record.at, record.readable);
-                    kept
+                    at = record.at;
+                    if record.readable {
+                        return kept;
+                    }
+                    row.features.fill(0.0);
+                    plan.broken(row)
                 });
-                if !readable {
-                    block.push(|row| plan.broken(row));
-                }
             }
         }
     }

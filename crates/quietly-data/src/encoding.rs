@@ -3,14 +3,15 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error, Missing, Rule, Schema, Value,
+    Error, Missing, Rule, Schema, Target, Value,
     error::{all_nearest, nearest},
 };
 
 /// How the cells of a row become numbers in [-1, 1]. Public: it comes from the schema alone.
 ///
 /// A number is clamped to its range [lo, hi] and moved to [-1, 1]. A category becomes one feature,
-/// 0 or 1, for each value but the first. The target is clamped and keeps its own units.
+/// 0 or 1, for each value but the first. A target with a range is clamped and keeps its own units;
+/// one with values becomes the place of its class, 0, 1, 2, …
 ///
 /// ```
 /// use quietly_data::{Encoding, Kind, Schema};
@@ -39,7 +40,18 @@ pub struct Encoding {
     target: Option<Target>,
     features: Vec<Feature>,
     ignored: Vec<String>,
-    predicting: bool,
+    nulls: Nulls,
+}
+
+/// What becomes of a row that cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Nulls {
+    /// It is left out.
+    Out,
+    /// It stays as zeros, and its target is NaN.
+    Stay,
+    /// There is none: whatever is missing is filled in, and no target is read.
+    Filled,
 }
 
 /// One number of an encoded row.
@@ -73,17 +85,6 @@ pub enum Kind {
     Other,
 }
 
-/// The column to be predicted, and its public bounds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Target {
-    /// The name of the column.
-    pub name: String,
-    /// The least value.
-    pub lo: f64,
-    /// The greatest value.
-    pub hi: f64,
-}
-
 /// A column that features come from. A range has its missing rule filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Input {
@@ -107,8 +108,8 @@ impl Encoding {
     ///
     /// # Errors
     ///
-    /// If a name is not in the schema or not in the table, if the target has no range, or if no
-    /// feature is left.
+    /// If a name is not in the schema or not in the table, if the target has a single value, or if
+    /// no feature is left.
     pub fn new(
         schema: &Schema,
         columns: &[String],
@@ -152,7 +153,7 @@ impl Encoding {
             let problem = "wanted at least one column with a range, or with two values";
             return Err(Error::NoFeatures { problem });
         }
-        Ok(Encoding { inputs, target, features, ignored: Vec::new(), predicting: false })
+        Ok(Encoding { inputs, target, features, ignored: Vec::new(), nulls: Nulls::Out })
     }
 
     /// The same encoding for prediction: no target is read and no row is left out, so that row i
@@ -160,12 +161,35 @@ impl Encoding {
     /// (as `other` where that is declared), a missing number as its fill or the middle.
     #[must_use]
     pub fn predicting(&self) -> Self {
-        Encoding { predicting: true, ..self.clone() }
+        Encoding { nulls: Nulls::Filled, ..self.clone() }
     }
 
     /// Whether this is for prediction.
     pub fn is_predicting(&self) -> bool {
-        self.predicting
+        self.nulls == Nulls::Filled
+    }
+
+    /// The same encoding for algorithms that tell rows apart by their place: a null record stays
+    /// where it is, as a row of zeros whose target is NaN. How many rows there are, and which row
+    /// is the i-th, then does not depend on what their cells hold.
+    #[must_use]
+    pub fn keeping_places(&self) -> Self {
+        Encoding { nulls: Nulls::Stay, ..self.clone() }
+    }
+
+    /// The same encoding with every range [lo, hi] that holds 0 widened to [-m, m], m being the
+    /// greater of |lo| and |hi|, so that 0 is encoded as 0 and sparse rows stay sparse. A missing
+    /// number that was to be the middle of its range still is.
+    #[must_use]
+    pub fn zero_stays_zero(&self) -> Self {
+        let inputs = self.inputs.iter().map(Input::symmetric).collect();
+        let features = Encoding::from_inputs(inputs, None).expect("as many as before");
+        let (target, ignored) = (self.target.clone(), self.ignored.clone());
+        Encoding { target, ignored, nulls: self.nulls, ..features }
+    }
+
+    pub(crate) fn nulls(&self) -> Nulls {
+        self.nulls
     }
 
     /// The numbers of an encoded row.
@@ -190,7 +214,8 @@ impl Encoding {
 
     /// The columns that are read: those of the features and, unless predicting, the target.
     pub fn columns(&self) -> impl Iterator<Item = &str> {
-        let target = self.target.as_ref().filter(|_| !self.predicting).map(|t| t.name.as_str());
+        let target =
+            self.target.as_ref().filter(|_| !self.is_predicting()).map(|t| t.name.as_str());
         self.inputs.iter().map(|i| i.column.as_str()).chain(target)
     }
 
@@ -223,18 +248,6 @@ pub(crate) fn missing_columns(names: Vec<String>, columns: &[String]) -> Error {
     Error::MissingColumns { names, near }
 }
 
-impl Target {
-    fn new(schema: &Schema, name: &str) -> Result<Self, Error> {
-        match schema.rule(name) {
-            Some(Rule::Range { lo, hi, .. }) => Ok(Target { name: name.into(), lo: *lo, hi: *hi }),
-            _ => {
-                let problem = "the target needs a range, such as { range = [0, 1] }";
-                Err(Error::Target { name: name.into(), problem })
-            }
-        }
-    }
-}
-
 impl Input {
     fn new(schema: &Schema, column: String) -> Self {
         let mut rule = schema.rule(&column).expect("was looked up before").clone();
@@ -242,6 +255,23 @@ impl Input {
             missing.get_or_insert(schema.missing);
         }
         Input { column, rule }
+    }
+
+    /// The same column with a range about 0, if 0 is in it.
+    fn symmetric(&self) -> Self {
+        let mut input = self.clone();
+        if let Rule::Range { lo, hi, missing } = &mut input.rule
+            && *lo <= 0.0
+            && *hi >= 0.0
+        {
+            let middle = (*lo + *hi) / 2.0;
+            if matches!(missing, None | Some(Missing::Middle)) && middle != 0.0 {
+                *missing = Some(Missing::Number(middle));
+            }
+            *hi = hi.max(-*lo);
+            *lo = -*hi;
+        }
+        input
     }
 
     pub(crate) fn features(&self) -> Vec<Feature> {
@@ -282,9 +312,8 @@ impl TryFrom<Stored> for Encoding {
         for Input { column, rule } in &stored.inputs {
             problems.extend(rule.check().err().map(|p| format!("column {column:?}: {p}")));
         }
-        if let Some(Target { name, lo, hi }) = &stored.target {
-            let rule = Rule::Range { lo: *lo, hi: *hi, missing: None };
-            problems.extend(rule.check().err().map(|p| format!("column {name:?}: {p}")));
+        if let Some(target) = &stored.target {
+            problems.extend(target.check().err().map(|p| format!("column {:?}: {p}", target.name)));
         }
         if problems.is_empty() {
             Encoding::from_inputs(stored.inputs, stored.target)

@@ -69,9 +69,12 @@ pub enum Error {
         hint(near, "add them under [columns]")
     )]
     UnknownColumns { names: Vec<String>, near: Vec<String> },
-    /// The target is not a number with public bounds, or is a feature too.
+    /// The target is of the wrong kind, or is a feature too.
     #[error("{name:?} cannot be the target: {problem}")]
     Target { name: String, problem: &'static str },
+    /// There is nothing to learn to predict.
+    #[error("there is no target; name the column to predict")]
+    NoTarget,
     /// A column has a type that cannot be read as its schema says.
     #[error(
         "{} has columns that cannot be read as the schema says: {}; wanted numbers, texts or \
@@ -107,7 +110,7 @@ impl Error {
             Error::Schema { .. } => "D09",
             Error::MissingColumns { .. } => "D10",
             Error::UnknownColumns { .. } => "D11",
-            Error::Target { .. } => "D12",
+            Error::Target { .. } | Error::NoTarget => "D12",
             Error::Types { .. } => "D13",
             Error::Features { .. } => "D14",
             Error::NoFeatures { .. } => "D15",

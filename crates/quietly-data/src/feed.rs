@@ -10,9 +10,10 @@ use std::{
 };
 
 use arrow_array::RecordBatch;
+use memchr::memchr_iter;
 
 use crate::{
-    Error, Format,
+    Error, Format, Sparse,
     block::Block,
     columns, csv,
     ipc::Batches,
@@ -79,7 +80,13 @@ impl<'a> Feed<'a> {
                 Reader::Text(pieces, count) => {
                     let length = pieces.next(buffer).map_err(|e| failed(input, &e))?;
                     let read = count.load(Ordering::Relaxed);
-                    (length > 0).then_some((What::Text(length), read, length / columns * row))
+                    let cost = match input.layout {
+                        Layout::Libsvm if self.plan.thin() => 4 * length,
+                        // Lines may be much shorter than their rows.
+                        Layout::Libsvm => (memchr_iter(b'\n', &buffer[..length]).count() + 1) * row,
+                        _ => length / columns * row,
+                    };
+                    (length > 0).then_some((What::Text(length), read, cost))
                 }
                 Reader::Parquet(groups) => {
                     let step = groups.next().map_err(|_| damaged(input))?;
@@ -128,8 +135,8 @@ impl Reader {
             }
             Layout::Libsvm => {
                 let (reader, count) = text::open(path).map_err(unreadable)?;
-                // Lines may be much shorter than their rows.
-                let size = (TEXT / plan.width).clamp(1 << 12, TEXT);
+                let width = if plan.thin() { 1 } else { plan.width };
+                let size = (TEXT / width).clamp(1 << 12, TEXT);
                 Ok(Reader::Text(Pieces::new(reader, size, None, b"0 ?\n".to_vec()), count))
             }
             Layout::Parquet(_) => {
@@ -145,6 +152,17 @@ impl Reader {
 }
 
 impl Piece<'_> {
+    /// Encodes libsvm text without its zeros; false if this is something else.
+    pub(crate) fn decode_thin(&self, buffer: &[u8], plan: &Plan, rows: &mut Sparse) -> bool {
+        match (&self.what, &self.input.layout) {
+            (What::Text(length), Layout::Libsvm) if plan.thin() => {
+                libsvm::decode_thin(&buffer[..*length], plan, rows);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Encodes the rows of this piece into `block`. Only a damaged file can fail, never a row.
     pub(crate) fn decode(
         &self,

@@ -36,7 +36,9 @@
 //! * [`Source`] opens CSV, Parquet, Arrow IPC and libsvm files, reads them whole or in blocks.
 //! * [`Schema`] says what is public: ranges and values of columns, and about how many rows.
 //! * [`Encoding`] turns cells into numbers in [-1, 1]; a model keeps it to [predict].
-//! * [`Private`] holds what came from somebody's data; [`Table`] is such rows.
+//! * [`Target`] is what is to be predicted: a number with a range, or one of a few classes.
+//! * [`Private`] holds what came from somebody's data; [`Table`] is such rows, [`Sparse`] such rows
+//!   without their zeros.
 //! * [`Error`] is the only error type.
 //!
 //! [predict]: Encoding::predicting
@@ -51,20 +53,23 @@
 //!   of its range, another number, or makes the row the null record, as the schema says;
 //! * a value that was not declared, or is missing, is `other` where the schema has it, and
 //!   otherwise makes the row the null record;
-//! * a missing target, or a line that cannot be read, makes the row the null record.
+//! * a missing target, a label that is not among the declared classes (unless the schema has
+//!   `other`), or a line that cannot be read, makes the row the null record.
 //!
-//! Null records are left out. The rows are the same, in the same order and bit for bit, for any
+//! Null records are left out, or [keep their places](Encoding::keeping_places). The rows are the same, in the same order and bit for bit, for any
 //! number of threads and any split of the rows over files. One line of a CSV file is one row only
 //! if whoever wrote it quoted quotes; a stray one can join the lines of one megabyte at most.
 pub use crate::{
     block::Block,
-    encoding::{Encoding, Feature, Kind, Target},
+    encoding::{Encoding, Feature, Kind},
     error::Error,
     format::Format,
     private::Private,
     schema::{Missing, Rule, Schema},
     source::{Options, Source},
+    sparse::Sparse,
     table::Table,
+    target::Target,
     value::Value,
 };
 
@@ -85,7 +90,9 @@ mod positioned;
 mod private;
 mod schema;
 mod source;
+mod sparse;
 mod stream;
 mod table;
+mod target;
 mod text;
 mod value;

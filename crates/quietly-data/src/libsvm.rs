@@ -2,7 +2,13 @@
 //! there means 0, which is a value like any other.
 use memchr::memchr;
 
-use crate::{block::Block, number, plan::Plan};
+use crate::{
+    Sparse,
+    block::Block,
+    number,
+    plan::{Fill, Plan},
+    sparse::ThinRow,
+};
 
 /// The columns of libsvm text: `label`, `1`, `2`, …
 pub(crate) fn columns(features: usize) -> Vec<String> {
@@ -20,28 +26,67 @@ pub(crate) fn looks_like(line: &[u8]) -> bool {
 
 /// Encodes the rows of a piece of text that holds whole lines.
 pub(crate) fn decode(text: &[u8], plan: &Plan, block: &mut Block) {
-    let mut cells: Vec<&[u8]> = Vec::new();
-    for line in text.split(|byte| *byte == b'\n') {
-        if words(line).next().is_none() {
-            continue;
-        }
-        cells.clear();
-        cells.resize(plan.cells.len(), b"0");
-        let readable = read(line, &mut cells);
-        block.push(|row| match readable {
-            Some(()) => plan.cells.iter().zip(&cells).all(|(cell, text)| cell.text(text, row)),
-            None => plan.broken(row),
+    let mut cells = Vec::new();
+    for line in lines(text) {
+        let readable = read(line, plan.cells.len(), &mut cells).is_some();
+        block.push(plan.nulls, |row| {
+            if !readable {
+                return plan.broken(row);
+            }
+            row.features.copy_from_slice(&plan.absent.features);
+            *row.target = plan.absent.target;
+            for (index, _) in &cells {
+                plan.cells[*index].clear(row.features);
+            }
+            encode(plan, &cells, row)
         });
     }
 }
 
-/// Finds the cells of a line; `None` if it cannot be read.
-fn read<'a>(line: &'a [u8], cells: &mut [&'a [u8]]) -> Option<()> {
+/// The same without zeros, if an absent cell is one: what is not there takes no time.
+pub(crate) fn decode_thin(text: &[u8], plan: &Plan, rows: &mut Sparse) {
+    let (mut cells, mut thin) = (Vec::new(), ThinRow::default());
+    for line in lines(text) {
+        let readable = read(line, plan.cells.len(), &mut cells).is_some();
+        thin.add(rows, plan.nulls, |row| {
+            if !readable {
+                return plan.broken(row);
+            }
+            row.target(plan.absent.target);
+            encode(plan, &cells, row)
+        });
+    }
+}
+
+/// Encodes the cells that are there. False if one of them, or one that is not, makes this the null
+/// record.
+fn encode(plan: &Plan, cells: &[(usize, &[u8])], row: &mut impl Fill) -> bool {
+    let there = cells.iter().filter(|(index, _)| plan.absent.null[*index]).count();
+    there == plan.absent.nulls
+        && cells.iter().all(|(index, text)| plan.cells[*index].text(text, row))
+}
+
+/// The lines that have words.
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| *byte == b'\n').filter(|line| words(line).next().is_some())
+}
+
+/// Finds the cells of a line, in the order of their columns; `None` if it cannot be read. Of two
+/// cells with one index the last counts.
+fn read<'a>(line: &'a [u8], columns: usize, cells: &mut Vec<(usize, &'a [u8])>) -> Option<()> {
+    cells.clear();
     let mut words = words(line);
-    cells[0] = words.next()?;
+    cells.push((0, words.next()?));
+    let mut ascending = true;
     for word in words {
-        let (index, value) = pair(word)?;
-        *cells.get_mut(index)? = value;
+        let (index, value) = pair(word).filter(|(index, _)| *index < columns)?;
+        ascending &= cells.last().is_some_and(|(last, _)| *last < index);
+        cells.push((index, value));
+    }
+    if !ascending {
+        cells.reverse();
+        cells.sort_by_key(|(index, _)| *index);
+        cells.dedup_by_key(|(index, _)| *index);
     }
     Some(())
 }

@@ -1,7 +1,7 @@
 //! An encoding, applied to the columns of a file.
 use crate::{
     Encoding, Error, Missing, Rule,
-    encoding::{Target, missing_columns},
+    encoding::{Nulls, missing_columns},
     number,
     value::Lookup,
 };
@@ -10,7 +10,24 @@ use crate::{
 pub(crate) struct Plan {
     pub(crate) cells: Vec<Cell>,
     pub(crate) width: usize,
-    predicting: bool,
+    pub(crate) nulls: Nulls,
+    /// What a row is whose cells are all 0, as those are that libsvm text leaves out.
+    pub(crate) absent: Absent,
+    /// Rows are wanted without their zeros.
+    pub(crate) sparse: bool,
+}
+
+/// A row whose cells are all 0.
+#[derive(Default)]
+pub(crate) struct Absent {
+    pub(crate) features: Vec<f64>,
+    pub(crate) target: f64,
+    /// For every column, whether a 0 there makes the row the null record.
+    pub(crate) null: Vec<bool>,
+    /// How many columns do.
+    pub(crate) nulls: usize,
+    /// Whether all features are 0.
+    pub(crate) zero: bool,
 }
 
 /// What to do with a cell.
@@ -19,6 +36,7 @@ pub(crate) enum Cell {
     Number(Number),
     Category(Category),
     Target { lo: f64, hi: f64 },
+    Class(Class),
 }
 
 /// A number goes to one place in the row.
@@ -34,15 +52,43 @@ pub(crate) struct Number {
 /// A category sets at most one of a few places.
 pub(crate) struct Category {
     slot: usize,
+    slots: usize,
     lookup: Lookup,
     /// The place of all that is not found; `None` makes the row the null record.
     unknown: Option<usize>,
+}
+
+/// A label becomes the place of its class.
+pub(crate) struct Class {
+    lookup: Lookup,
+    /// The place of all that is not found; `None` makes the row the null record.
+    unknown: Option<usize>,
+}
+
+/// Where the numbers of a row go.
+pub(crate) trait Fill {
+    /// A feature, which was zero.
+    fn feature(&mut self, slot: usize, x: f64);
+    /// The target.
+    fn target(&mut self, y: f64);
 }
 
 /// The row being filled. Its features start at zero.
 pub(crate) struct Row<'a> {
     pub(crate) features: &'a mut [f64],
     pub(crate) target: &'a mut f64,
+}
+
+impl Fill for Row<'_> {
+    #[inline(always)]
+    fn feature(&mut self, slot: usize, x: f64) {
+        self.features[slot] = x;
+    }
+
+    #[inline(always)]
+    fn target(&mut self, y: f64) {
+        *self.target = y;
+    }
 }
 
 impl Plan {
@@ -64,16 +110,28 @@ impl Plan {
                 }
                 Rule::Values { values, other } => Cell::Category(Category {
                     slot: width,
+                    slots: input.features().len(),
                     lookup: Lookup::new(values),
                     unknown: if *other { Some(values.len()) } else { predicting.then_some(0) },
                 }),
             };
             width += input.features().len();
         }
-        if let Some(Target { name, lo, hi }) = encoding.target().filter(|_| !predicting) {
-            cells[place[name.as_str()]] = Cell::Target { lo: *lo, hi: *hi };
+        if let Some(target) = encoding.target().filter(|_| !predicting) {
+            cells[place[target.name.as_str()]] = if target.is_classes() {
+                let unknown = target.other.then_some(target.classes.len());
+                Cell::Class(Class { lookup: Lookup::new(&target.classes), unknown })
+            } else {
+                Cell::Target { lo: target.lo, hi: target.hi }
+            };
         }
-        Ok(Plan { cells, width, predicting })
+        let absent = Absent::new(&cells, width);
+        Ok(Plan { cells, width, nulls: encoding.nulls(), absent, sparse: false })
+    }
+
+    /// Whether libsvm text can be read without its zeros.
+    pub(crate) fn thin(&self) -> bool {
+        self.sparse && self.absent.zero
     }
 
     /// The columns that are used.
@@ -84,39 +142,59 @@ impl Plan {
 
     /// Fills `row` for a line that cannot be read: all cells are missing when predicting, and
     /// otherwise it is the null record.
-    pub(crate) fn broken(&self, row: &mut Row<'_>) -> bool {
-        self.predicting && self.cells.iter().all(|cell| cell.text(b"", row))
+    pub(crate) fn broken(&self, row: &mut impl Fill) -> bool {
+        self.nulls == Nulls::Filled && self.cells.iter().all(|cell| cell.text(b"", row))
+    }
+}
+
+impl Absent {
+    fn new(cells: &[Cell], width: usize) -> Self {
+        let (mut features, mut target) = (vec![0.0; width], 0.0);
+        let row = &mut Row { features: &mut features, target: &mut target };
+        let null: Vec<bool> = cells.iter().map(|cell| !cell.text(b"0", row)).collect();
+        let nulls = null.iter().filter(|n| **n).count();
+        let zero = features.iter().all(|x| *x == 0.0);
+        Absent { features, target, null, nulls, zero }
     }
 }
 
 impl Cell {
     /// Encodes a cell of text. False makes the row the null record.
-    pub(crate) fn text(&self, text: &[u8], row: &mut Row<'_>) -> bool {
+    pub(crate) fn text(&self, text: &[u8], row: &mut impl Fill) -> bool {
         let text = text.trim_ascii();
         match self {
             Cell::Skip => true,
             Cell::Category(category) => category.place(category.lookup.text(text), row),
+            Cell::Class(class) => class.place(class.lookup.text(text), row),
             Cell::Number(_) | Cell::Target { .. } => self.number(number_or_nan(text), row),
         }
     }
 
     /// Encodes a cell that is a number; NaN is missing.
     #[inline(always)]
-    pub(crate) fn number(&self, x: f64, row: &mut Row<'_>) -> bool {
+    pub(crate) fn number(&self, x: f64, row: &mut impl Fill) -> bool {
         match self {
             Cell::Number(number) => match number.encode(x) {
                 Some(encoded) => {
-                    row.features[number.slot] = encoded;
+                    row.feature(number.slot, encoded);
                     true
                 }
                 None => false,
             },
             Cell::Target { lo, hi } => {
-                *row.target = x.clamp(*lo, *hi);
+                row.target(x.clamp(*lo, *hi));
                 !x.is_nan()
             }
             Cell::Category(category) => category.number(x, row),
+            Cell::Class(class) => class.place(class.lookup.number(x), row),
             Cell::Skip => true,
+        }
+    }
+
+    /// Takes back what an absent cell had set.
+    pub(crate) fn clear(&self, features: &mut [f64]) {
+        if let Cell::Category(category) = self {
+            features[category.slot..category.slot + category.slots].fill(0.0);
         }
     }
 }
@@ -164,16 +242,28 @@ fn clamp(x: f64, lo: f64, hi: f64) -> f64 {
 
 impl Category {
     #[inline(never)]
-    fn number(&self, x: f64, row: &mut Row<'_>) -> bool {
+    fn number(&self, x: f64, row: &mut impl Fill) -> bool {
         self.place(self.lookup.number(x), row)
     }
 
-    fn place(&self, found: Option<usize>, row: &mut Row<'_>) -> bool {
+    fn place(&self, found: Option<usize>, row: &mut impl Fill) -> bool {
         match found.or(self.unknown) {
             // The baseline has no feature.
             Some(0) => true,
             Some(place) => {
-                row.features[self.slot + place - 1] = 1.0;
+                row.feature(self.slot + place - 1, 1.0);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+impl Class {
+    fn place(&self, found: Option<usize>, row: &mut impl Fill) -> bool {
+        match found.or(self.unknown) {
+            Some(place) => {
+                row.target(place as f64);
                 true
             }
             None => false,

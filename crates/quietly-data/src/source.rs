@@ -145,13 +145,21 @@ impl Source {
         threads: usize,
         each: &mut dyn FnMut(&Block) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        let plan = Plan::new(encoding, &self.columns)?;
+        self.parts(&Plan::new(encoding, &self.columns)?, threads, each)
+    }
+
+    pub(crate) fn parts<P: stream::Part>(
+        &self,
+        plan: &Plan,
+        threads: usize,
+        each: &mut dyn FnMut(&P) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
         for input in &self.inputs {
-            input.check_types(&plan, &self.columns)?;
+            input.check_types(plan, &self.columns)?;
         }
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
         let threads = if threads == 0 { cores } else { threads };
-        stream::run(Feed::new(&plan, &self.inputs), &plan, threads, each)
+        stream::run(Feed::new(plan, &self.inputs), plan, threads, each)
     }
 }
 

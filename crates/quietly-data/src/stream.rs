@@ -5,17 +5,46 @@ use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::{Error, block::Block, feed::Feed, plan::Plan};
+use crate::{
+    Error,
+    block::Block,
+    feed::{Feed, Piece},
+    plan::Plan,
+};
 
 /// No new piece is taken while the rows of those on their way may take more memory than this.
 const AHEAD: usize = 24 << 20;
 
-/// Hands all blocks of `feed` to `each`, in order, until it breaks.
-pub(crate) fn run(
+/// Some rows, encoded in one of several ways.
+pub(crate) trait Part: Default + Send {
+    /// Forgets its rows for those of a piece.
+    fn decode(
+        &mut self,
+        piece: &Piece<'_>,
+        buffer: &[u8],
+        plan: &Plan,
+        used: &[usize],
+    ) -> Result<(), Error>;
+}
+
+impl Part for Block {
+    fn decode(
+        &mut self,
+        piece: &Piece<'_>,
+        buffer: &[u8],
+        plan: &Plan,
+        used: &[usize],
+    ) -> Result<(), Error> {
+        piece.decode(buffer, plan, used, self)
+    }
+}
+
+/// Hands all parts of `feed` to `each`, in order, until it breaks.
+pub(crate) fn run<P: Part>(
     feed: Feed<'_>,
     plan: &Plan,
     threads: usize,
-    each: &mut dyn FnMut(&Block) -> ControlFlow<()>,
+    each: &mut dyn FnMut(&P) -> ControlFlow<()>,
 ) -> Result<(), Error> {
     let used = plan.used();
     let desk = Desk {
@@ -45,26 +74,32 @@ pub(crate) fn run(
     })
 }
 
-struct Desk<'a> {
+struct Desk<'a, P> {
     feed: Mutex<(Feed<'a>, u64)>,
-    shelf: Mutex<Shelf>,
+    shelf: Mutex<Shelf<P>>,
     changed: Condvar,
 }
 
 /// Finished blocks that wait for their turn.
-#[derive(Default)]
-struct Shelf {
-    blocks: BTreeMap<u64, (Result<Block, Error>, usize)>,
+struct Shelf<P> {
+    blocks: BTreeMap<u64, (Result<P, Error>, usize)>,
     /// What all blocks on their way may cost, finished or not.
     cost: usize,
     /// How many blocks there are, once that is known.
     count: Option<u64>,
     closed: bool,
     /// Blocks that were handed out and come back: fresh memory is slow.
-    spare: Vec<Block>,
+    spare: Vec<P>,
 }
 
-impl Desk<'_> {
+impl<P> Default for Shelf<P> {
+    fn default() -> Self {
+        let (blocks, spare) = (BTreeMap::new(), Vec::new());
+        Shelf { blocks, cost: 0, count: None, closed: false, spare }
+    }
+}
+
+impl<P: Part> Desk<'_, P> {
     fn work(&self, plan: &Plan, used: &[usize]) {
         let mut buffer = Vec::new();
         loop {
@@ -98,14 +133,14 @@ impl Desk<'_> {
             lock(&self.shelf).cost += piece.cost;
             drop(feed);
             let mut block = lock(&self.shelf).spare.pop().unwrap_or_default();
-            let block = piece.decode(&buffer, plan, used, &mut block).map(|()| block);
+            let block = block.decode(&piece, &buffer, plan, used).map(|()| block);
             lock(&self.shelf).blocks.insert(number, (block, piece.cost));
             self.changed.notify_all();
         }
     }
 
     /// Waits for a block; `None` after the last.
-    fn take(&self, number: u64) -> Option<Result<Block, Error>> {
+    fn take(&self, number: u64) -> Option<Result<P, Error>> {
         let mut shelf = lock(&self.shelf);
         loop {
             if let Some((block, cost)) = shelf.blocks.remove(&number) {
@@ -126,18 +161,18 @@ impl Desk<'_> {
     }
 }
 
-struct Close<'a, 'b>(&'a Desk<'b>);
+struct Close<'a, 'b, P: Part>(&'a Desk<'b, P>);
 
-impl Drop for Close<'_, '_> {
+impl<P: Part> Drop for Close<'_, '_, P> {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
 /// A thread that panics would leave the others waiting for its block.
-struct CloseOnPanic<'a, 'b>(&'a Desk<'b>);
+struct CloseOnPanic<'a, 'b, P: Part>(&'a Desk<'b, P>);
 
-impl Drop for CloseOnPanic<'_, '_> {
+impl<P: Part> Drop for CloseOnPanic<'_, '_, P> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.close();

@@ -3,7 +3,8 @@ use crate::Block;
 /// Rows in memory, encoded: every feature is finite and within [-1, 1], every target is finite.
 ///
 /// Features lie row after row, `width` to a row. There is no constant column; models add their
-/// own. Null records are not in the table.
+/// own. Null records are not in the table, unless it was read so that they [keep their
+/// places](crate::Encoding::keeping_places): then they are rows of zeros whose target is NaN.
 pub struct Table {
     width: usize,
     features: Vec<f64>,

@@ -70,8 +70,8 @@ fn names_that_are_not_there() {
     let (d10, message) = code(None, None, &["Age".into(), "gender".into()]);
     assert_eq!(d10, "D10");
     assert!(message.contains("\"age\", \"sex\"") && message.contains("did you mean \"Age\"?"));
-    let (d12, message) = code(None, Some("sex"), &columns);
-    assert_eq!(d12, "D12");
+    let sex = Encoding::new(&schema, &columns, None, Some("sex")).unwrap();
+    let message = sex.expect_range().unwrap_err().to_string();
     assert!(message.contains("the target needs a range"), "{message}");
     assert_eq!(code(Some(&["age"]), Some("age"), &columns).0, "D12");
     assert_eq!(code(None, Some("agee"), &columns).0, "D11");

@@ -22,7 +22,8 @@ impl Residual {
     pub(crate) fn approaching(link: Link) -> Self {
         match link {
             Link::Linear => Residual::Squared,
-            _ => Residual::Glmtron,
+            Link::Relu => Residual::Glmtron,
+            other => other.not_least_squares(),
         }
     }
 
@@ -30,7 +31,8 @@ impl Residual {
     pub(crate) fn polishing(link: Link) -> Self {
         match link {
             Link::Linear => Residual::Squared,
-            _ => Residual::Relu,
+            Link::Relu => Residual::Relu,
+            other => other.not_least_squares(),
         }
     }
 

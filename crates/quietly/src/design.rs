@@ -96,7 +96,8 @@ impl Design {
         // A ReLU model of few rows may hang on a handful of active ones.
         let (enough, each) = match link {
             Link::Linear => (CENTRE, 0.2),
-            _ => (1.7 * CENTRE, 0.03),
+            Link::Relu => (1.7 * CENTRE, 0.03),
+            other => other.not_least_squares(),
         };
         if units < enough || d > (0.5 * mu).min(each) * rows {
             design.reach = Reach::Centre;

@@ -1,33 +1,28 @@
-//! How good a model is on a table: plainly, or privately.
+//! What a model says about a table, and how good that is: plainly, or privately.
 use std::ops::ControlFlow;
 
 use quietly_accounting::Event;
-use quietly_data::{Block, Private, Source};
-use quietly_noise::Key;
-use serde::Serialize;
+use quietly_data::{Block, Encoding, Source};
 
+pub use self::{
+    classes::{Bin, ClassScores, evaluate_classes},
+    classes_privately::evaluate_classes_privately,
+    regression::{Scores, evaluate, evaluate_privately},
+};
 use crate::{
     budget::Budget,
-    certificate::Certificate,
-    charge::{Charge, Mechanism, Sampler, Stage},
+    charge::{Charge, Mechanism, Stage},
     error::Error,
-    model::Model,
-    release::{Door, LatticeSum},
+    model::{Classified, Model},
 };
 
-/// How far predictions are from the target.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct Scores {
-    /// Rows that have a target.
-    pub rows: f64,
-    /// 1 - (mean squared error) / (variance of the target).
-    pub r2: f64,
-    /// The root of the mean squared error.
-    pub rmse: f64,
-}
+mod classes;
+mod classes_privately;
+mod regression;
+#[cfg(test)]
+mod tests;
 
-/// A prediction for every row, in order and in blocks.
+/// A prediction for every row, in order and in blocks; of a classifier the place of the class.
 ///
 /// # Errors
 ///
@@ -38,56 +33,77 @@ pub fn predict(
     threads: usize,
     each: &mut dyn FnMut(&[f64]) -> ControlFlow<()>,
 ) -> Result<(), Error> {
+    apply(model, source, threads, |row| model.predict(row), each)
+}
+
+/// What a classifier says about every row, in order and in blocks.
+///
+/// # Errors
+///
+/// As [`predict`], and [`Error::Parameter`] if the model is no classifier.
+pub fn classify(
+    model: &Model,
+    source: &Source,
+    threads: usize,
+    each: &mut dyn FnMut(&[Classified]) -> ControlFlow<()>,
+) -> Result<(), Error> {
+    expect_classifier(model)?;
+    apply(model, source, threads, |row| model.classify(row), each)
+}
+
+fn expect_classifier(model: &Model) -> Result<(), Error> {
+    Error::unless(model.link.is_classifier(), "model", "a classifier", model.link.name())
+}
+
+fn apply<T>(
+    model: &Model,
+    source: &Source,
+    threads: usize,
+    say: impl Fn(&[f64]) -> T,
+    each: &mut dyn FnMut(&[T]) -> ControlFlow<()>,
+) -> Result<(), Error> {
     let encoding = model.encoding.predicting();
     let mut stopped = false;
     source.blocks(&encoding, threads, &mut |block: &Block| {
         let rows = block.features.chunks_exact(block.width.max(1));
-        let predictions: Vec<f64> = rows.map(|row| model.predict(row)).collect();
-        let on = each(&predictions);
+        let said: Vec<T> = rows.map(&say).collect();
+        let on = each(&said);
         stopped = on.is_break();
         on
     })?;
     if stopped { Err(Error::Stopped) } else { Ok(()) }
 }
 
-/// The plain scores: **not private**. Fit for public rows, or for whoever may see the rows anyway.
-///
-/// # Errors
-///
-/// [`Error::Data`] if the table cannot be read, [`Error::Stopped`] if `watch` said so.
-pub fn evaluate(
-    model: &Model,
+/// Hands every row and its target to `each`, in order.
+fn rows(
+    encoding: &Encoding,
     source: &Source,
     threads: usize,
     watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
-) -> Result<Scores, Error> {
-    let sums = fold(model, source, threads, watch, [0.0; 4], |sums, _, y, error| {
-        sums[0] += 1.0;
-        sums[1] += y;
-        sums[2] += y * y;
-        sums[3] += error * error;
+    each: &mut dyn FnMut(&[f64], f64),
+) -> Result<(), Error> {
+    let mut stopped = false;
+    source.blocks(encoding, threads, &mut |block: &Block| {
+        for (row, y) in block.features.chunks_exact(block.width.max(1)).zip(&block.target) {
+            each(row, *y);
+        }
+        let on = watch(block.position);
+        stopped = on.is_break();
+        on
     })?;
-    let half = half_width(model);
-    Ok(scores(sums, half))
+    if stopped { Err(Error::Stopped) } else { Ok(()) }
 }
 
-/// The scores with noise, and what they cost.
-///
-/// One release: the number of rows, the sum and the sum of squares of the target, and the sum of squared errors, where
-/// the target is moved to [-1, 1] by its public range and a prediction counts as the nearest number in that range. One
-/// row adds a vector (1, y, y², e²/4) of norm at most 2: every entry is at most 1.
-///
-/// # Errors
-///
-/// [`Error::Accounting`] if the budget is refused, [`Error::Data`] if the table cannot be read.
-pub fn evaluate_privately(
-    model: &Model,
-    source: &Source,
-    threads: usize,
-    budget: Budget,
-    key: Key,
-    watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
-) -> Result<(Scores, Certificate), Error> {
+/// Lattice units per unit of an entry.
+const UNITS: f64 = (1_u64 << 30) as f64;
+
+/// A sum as the release door takes it; one row of a real table never gets near the ends.
+fn clamped(sum: i128) -> i64 {
+    sum.clamp(-(1 << 62), 1 << 62) as i64
+}
+
+/// One sum over all rows, with all of the budget.
+fn one_sum(purpose: &str, budget: Budget) -> Result<Vec<Stage>, Error> {
     let found = quietly_accounting::calibrate(
         Event::gaussian,
         budget.neighbours(),
@@ -95,67 +111,6 @@ pub fn evaluate_privately(
         budget.delta(),
     )?;
     let mechanism = Mechanism::Gaussian { noise: found.noise_multiplier };
-    let charges = vec![Charge { purpose: "squared errors".into(), mechanism, times: 1 }];
-    let stages = vec![Stage::new("evaluation", 1, charges)];
-    let sums = fold(model, source, threads, watch, [0_i128; 4], |sums, bounded, y, _| {
-        let error = (bounded - y).clamp(-2.0, 2.0);
-        // Each entry is cut towards zero, so that none exceeds its bound.
-        for (sum, x) in sums.iter_mut().zip([1.0, y, y * y, 0.25 * error * error]) {
-            *sum += (x * UNITS) as i128;
-        }
-    })?;
-    let clamped = |s: i128| s.clamp(-(1 << 62), 1 << 62) as i64;
-    let sum = Private::new(sums.map(clamped).to_vec());
-    let mut door = Door::new(key, &stages, threads);
-    let what = LatticeSum { sum, bound: 2.0 * UNITS, unit: 1.0 / UNITS };
-    let (noisy, _) = door.sum("squared errors", what)?;
-    let half = half_width(model);
-    let sums = [noisy[0], noisy[1], noisy[2], 4.0 * noisy[3].max(0.0)];
-    let public = vec!["the model".into(), "the range of the target".into()];
-    let source = Some(door.source());
-    let unit = &model.certificate.unit;
-    let certificate = Certificate::new(budget, Sampler::Full, &stages, public, unit, source)?;
-    Ok((scores(sums, half), certificate))
-}
-
-/// Lattice units per unit of an entry.
-const UNITS: f64 = (1_u64 << 30) as f64;
-
-fn half_width(model: &Model) -> f64 {
-    model.encoding.target().map_or(1.0, |t| 0.5 * (t.hi - t.lo))
-}
-
-/// From the sums of (1, y, y², e²), in units of half the target's range.
-fn scores([rows, y, squares, errors]: [f64; 4], half: f64) -> Scores {
-    let n = rows.max(1.0);
-    let mean = y / n;
-    let variance = (squares / n - mean * mean).max(0.0);
-    let error = errors / n;
-    let r2 = if variance > 0.0 { 1.0 - error / variance } else { f64::NAN };
-    Scores { rows, r2, rmse: error.sqrt() * half }
-}
-
-/// Adds up over all rows that have a target: `add(sums, prediction in range, target, error)`, moved to [-1, 1].
-fn fold<S>(
-    model: &Model,
-    source: &Source,
-    threads: usize,
-    watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
-    mut sums: S,
-    add: impl Fn(&mut S, f64, f64, f64),
-) -> Result<S, Error> {
-    let half = half_width(model);
-    let middle = model.encoding.target().map_or(0.0, |t| 0.5 * (t.hi + t.lo));
-    let mut stopped = false;
-    source.blocks(&model.encoding, threads, &mut |block: &Block| {
-        for (row, y) in block.features.chunks_exact(block.width.max(1)).zip(&block.target) {
-            let u = (model.predict(row) - middle) / half;
-            let y = (y - middle) / half;
-            add(&mut sums, u.clamp(-1.0, 1.0), y.clamp(-1.0, 1.0), u - y);
-        }
-        let on = watch(block.position);
-        stopped = on.is_break();
-        on
-    })?;
-    if stopped { Err(Error::Stopped) } else { Ok(sums) }
+    let charges = vec![Charge { purpose: purpose.into(), mechanism, times: 1 }];
+    Ok(vec![Stage::new("evaluation", 1, charges)])
 }

@@ -26,7 +26,8 @@ pub(crate) fn fit(table: &Table, link: Link, threads: usize) -> (f64, Vec<f64>) 
                 add(&mut w, &step, 1.0);
             }
         }
-        _ => relu(&problem, &all, &mut w),
+        Link::Relu => relu(&problem, &all, &mut w),
+        other => other.not_least_squares(),
     }
     problem.unscale(&w)
 }

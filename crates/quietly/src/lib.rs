@@ -26,7 +26,7 @@
 //!   rows of numbers of them.
 //! * [`Regression::plan`] makes a [`Plan`]: every question that will be put to the data, and its price.
 //! * [`Plan::fit`] reads the table and gives a [`Model`] with its [`Certificate`].
-//! * [`predict`] and [`evaluate`] use it.
+//! * [`predict`] and [`evaluate`] use it, [`classify`] and [`evaluate_classes`] if it is a classifier.
 //! * [`private_range`] finds a column's range at a price, [`public_range`] in a public file.
 //! * [`audit`] attacks plans and mechanisms on made-up tables: a lower bound on ε, beside the proven upper one.
 //! * [`Error`] is the only error type.
@@ -40,7 +40,7 @@
 pub use quietly_accounting::Neighbours;
 pub use quietly_data::{
     Encoding, Error as DataError, Feature, Format, Kind, Missing, Options as ReadOptions, Private,
-    Rule, Schema, Source, Table, Target, Value,
+    Rule, Schema, Source, Sparse, Table, Target, Value,
 };
 pub use quietly_noise::Key;
 
@@ -53,9 +53,12 @@ pub use crate::{
     descent::Residual,
     design::{Design, Reach, Shares},
     error::Error,
-    evaluate::{Scores, evaluate, evaluate_privately, predict},
+    evaluate::{
+        Bin, ClassScores, Scores, classify, evaluate, evaluate_classes, evaluate_classes_privately,
+        evaluate_privately, predict,
+    },
     method::{About, Method},
-    model::{Link, Model},
+    model::{Classified, Link, Model},
     plan::{Plan, Reads, Regression},
     progress::{Progress, Watch},
     recipes::{Averaging, Clip, Noise, Pace, Recipe},

@@ -8,50 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{certificate::Certificate, error::Error, plan::Plan};
 
+pub use self::{classes::Classified, link::Link};
+
+mod classes;
+mod link;
+
 /// What the first field of every model file says.
 const FORMAT: &str = "quietly model";
 /// Files of this version and of all before it can be read.
-const VERSION: u64 = 1;
-
-/// How a prediction follows from the weighted sum u of the features.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Link {
-    /// u itself: linear regression.
-    Linear,
-    /// max(u, 0): ReLU regression.
-    Relu,
-    /// 1/(1 + e^-u) is the probability of the last class.
-    Logistic,
-    /// The sign of u decides between two classes.
-    Svm,
-    /// One u for every class.
-    Softmax,
-    /// u itself, fitted so that far-off targets pull no harder than others.
-    Robust,
-    /// u itself, fitted to a quantile of the target.
-    Quantile,
-}
-
-impl Link {
-    /// The word used on the command line and in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Link::Linear => "linear",
-            Link::Relu => "relu",
-            Link::Logistic => "logistic", Link::Svm => "svm", Link::Softmax => "softmax", Link::Robust => "robust", Link::Quantile => "quantile",
-        }
-    }
-
-    /// The prediction for a weighted sum.
-    pub fn apply(self, u: f64) -> f64 {
-        match self {
-            Link::Linear => u,
-            Link::Relu => u.max(0.0),
-            _ => u,
-        }
-    }
-}
+const VERSION: u64 = 2;
 
 /// A fitted model with its certificate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,9 +30,12 @@ pub struct Model {
     pub target: String,
     /// How a row of a table becomes numbers.
     pub encoding: Encoding,
-    /// The prediction's value where all encoded features are zero.
+    /// The weighted sum where all encoded features are zero.
     pub intercept: f64,
-    /// One weight for every encoded feature.
+    /// The same for each class, where every class has weights of its own ([`Link::Softmax`]).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intercepts: Vec<f64>,
+    /// One weight for every encoded feature; of softmax so many for the first class, then for the second, and so on.
     pub weights: Vec<f64>,
     /// What was planned before the data was read.
     pub plan: Plan,
@@ -83,12 +51,28 @@ impl Model {
         (intercept, weights): (f64, Vec<f64>),
         certificate: Certificate,
     ) -> Self {
-        let (format, version, link) = (FORMAT.into(), VERSION, plan.link);
-        Model { format, version, link, target, encoding, intercept, weights, plan, certificate }
+        // Files that an earlier quietly can read say so.
+        let (format, version, link) = (FORMAT.into(), plan.link.version(), plan.link);
+        let intercepts = Vec::new();
+        Model {
+            format,
+            version,
+            link,
+            target,
+            encoding,
+            intercept,
+            intercepts,
+            weights,
+            plan,
+            certificate,
+        }
     }
 
-    /// The prediction for one encoded row.
+    /// The prediction for one encoded row; of a classifier the place of the class, as the target is encoded.
     pub fn predict(&self, features: &[f64]) -> f64 {
+        if self.link.is_classifier() {
+            return self.classify(features).class as f64;
+        }
         let u = self.weights.iter().zip(features).map(|(w, x)| w * x).sum::<f64>() + self.intercept;
         self.link.apply(u)
     }
@@ -126,10 +110,40 @@ impl Model {
             None => return Err(wrong("it has no \"version\"".into())),
         }
         let model: Model = serde_json::from_value(value).map_err(|e| wrong(e.to_string()))?;
-        if model.weights.len() != model.encoding.features().len() {
-            return Err(wrong("it does not have one weight for every feature".into()));
+        model.check().map_err(|why| wrong(why.into()))?;
+        Ok(model)
+    }
+
+    /// Whether weights, features and classes go together.
+    fn check(&self) -> Result<(), &'static str> {
+        let numbers = self.weights.iter().chain(&self.intercepts).chain([&self.intercept]);
+        if !numbers.into_iter().all(|w| w.is_finite()) {
+            return Err("a weight is not a finite number");
         }
-        let finite = model.weights.iter().chain([&model.intercept]).all(|w| w.is_finite());
-        if finite { Ok(model) } else { Err(wrong("a weight is not a finite number".into())) }
+        if self.version < self.link.version() {
+            return Err("its \"version\" does not know its \"link\"");
+        }
+        let classes = self.encoding.target().map_or(0, |target| target.class_count());
+        let (width, vectors) = (self.encoding.width(), self.intercepts.len());
+        match self.link {
+            Link::Softmax if classes < 2 => Err("its target does not have two or more classes"),
+            Link::Softmax if vectors != classes => {
+                Err("it does not have one intercept for every class")
+            }
+            Link::Softmax if self.weights.len() != classes * width => {
+                Err("it does not have one weight for every feature of every class")
+            }
+            Link::Softmax => Ok(()),
+            _ if vectors > 0 => Err("only a softmax model has more than one intercept"),
+            _ if self.weights.len() != width => {
+                Err("it does not have one weight for every feature")
+            }
+            Link::Logistic | Link::Svm if classes != 2 => {
+                Err("its target does not have two classes")
+            }
+            Link::Logistic | Link::Svm => Ok(()),
+            _ if classes > 0 => Err("its target has classes, but it predicts a number"),
+            _ => Ok(()),
+        }
     }
 }

@@ -134,13 +134,15 @@ impl Regression {
     ///
     /// # Errors
     ///
-    /// [`Error::Parameter`] if there are no rows or no features, [`Error::TooLarge`] if there are more than 1000 features for
+    /// [`Error::Parameter`] if there are no rows or no features or the link is none of least squares, [`Error::TooLarge`] if there are more than 1000 features for
     /// one pass, [`Error::Accounting`] if the budget cannot be met.
     pub fn plan(&self, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
         Ok(self.draft(rows, width, budget)?.sealed())
     }
 
     fn draft(&self, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
+        let known = matches!(self.link, Link::Linear | Link::Relu);
+        Error::unless(known, "regression", "linear or relu", self.link.name())?;
         let bytes = rows as f64 * (width + 1) as f64 * 12.0;
         let method = match self.method {
             _ if !budget.is_private() => Method::Exact,

@@ -76,7 +76,8 @@ pub(crate) fn plan(plan: &mut Plan, wishes: &Wishes, mu: f64) -> Result<bool, Er
     let links = plan.method.about().links;
     let want = match plan.link {
         Link::Linear => "one for linear regression",
-        _ => "one for relu regression",
+        Link::Relu => "one for relu regression",
+        other => other.not_least_squares(),
     };
     Error::unless(links.contains(&plan.link), "method", want, plan.method.name())?;
     let Some((sampler, mut recipe)) = recipe(plan, wishes, mu)? else {

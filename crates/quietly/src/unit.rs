@@ -10,9 +10,13 @@ pub(crate) struct Unit {
 impl Unit {
     pub(crate) fn new(link: Link, (lo, hi): (f64, f64)) -> Self {
         match link {
-            Link::Linear => Unit { middle: 0.5 * (lo + hi), scale: 0.5 * (hi - lo) },
+            Link::Linear | Link::Robust | Link::Quantile => {
+                Unit { middle: 0.5 * (lo + hi), scale: 0.5 * (hi - lo) }
+            }
             // max(u, 0) cannot be moved.
-            _ => Unit { middle: 0.0, scale: lo.abs().max(hi.abs()) },
+            Link::Relu => Unit { middle: 0.0, scale: lo.abs().max(hi.abs()) },
+            // Classes are numbered.
+            Link::Logistic | Link::Svm | Link::Softmax => Unit { middle: 0.0, scale: 1.0 },
         }
     }
 

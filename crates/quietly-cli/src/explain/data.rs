@@ -95,9 +95,9 @@ pub(super) const ENTRIES: [Entry; 16] = [
     Entry {
         code: "D12",
         title: "this column cannot be the target",
-        why: "A regression predicts a number, so its target needs a range in the schema, and it cannot be one of \
-              the features as well.",
-        fix: "Name another target, or give this one a range.",
+        why: "A regression predicts a number, so its target needs a range in the schema; a classifier predicts one of \
+              at least two classes, so its target needs values. Neither can be one of the features as well.",
+        fix: "Name another target, or give this one a range or values, such as label = { values = [-1, 1] }.",
         example: "quietly plan relu clinic.schema.toml --target days --epsilon 1",
     },
     Entry {

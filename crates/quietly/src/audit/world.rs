@@ -68,7 +68,8 @@ impl World {
     fn mean(&self, x: &[f64]) -> f64 {
         match self.link {
             Link::Linear => self.linear(x),
-            _ => self.linear(x).max(0.0),
+            Link::Relu => self.linear(x).max(0.0),
+            other => other.not_least_squares(),
         }
     }
 

@@ -15,6 +15,7 @@ use crate::{
     design::Reach,
     error::Error,
     method::Method,
+    model::Link,
     one_pass::OnePass,
     recipes,
 };
@@ -48,6 +49,8 @@ impl Plan {
             return Ok(());
         }
         let want = "as Regression::plan made it";
+        let known = matches!(self.link, Link::Linear | Link::Relu);
+        Error::unless(known, "plan", want, "one for another link")?;
         let refused = |got: &str| Error::unless(false, "plan", want, got);
         if self.method == Method::Exact || !self.budget.is_private() {
             let sound = self.method == Method::Exact && !self.budget.is_private();

@@ -167,7 +167,7 @@ impl Plan {
     ) -> Result<Model, Error> {
         self.check()?;
         assert_eq!(encoding.width(), self.width, "the planned number of features");
-        let target = encoding.target().expect("a regression has a target").clone();
+        let target = encoding.expect_range()?.clone();
         let range = (target.lo, target.hi);
         let origin = self.budget.is_private().then_some(key.source());
         let weights = if self.method == Method::OnePass {

@@ -1,0 +1,70 @@
+//! What a classifier makes of a row.
+use super::{Link, Model, link::sigmoid};
+
+/// What a classifier says about one row.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Classified {
+    /// The place of the likeliest class among those of the schema, from 0.
+    pub class: usize,
+    /// For two classes: positive for the last of them, and the higher the likelier. Otherwise 0.
+    pub score: f64,
+    /// The probability of every class; none for a support vector machine, which has no probabilities.
+    pub probabilities: Vec<f64>,
+}
+
+impl Model {
+    /// The class of one encoded row, and how likely each class is.
+    ///
+    /// Of classes that are equally likely the first is taken.
+    ///
+    /// # Panics
+    ///
+    /// If the model is no classifier.
+    pub fn classify(&self, features: &[f64]) -> Classified {
+        match self.link {
+            Link::Logistic => {
+                let score = sum(&self.weights, features, self.intercept);
+                let probabilities = vec![sigmoid(-score), sigmoid(score)];
+                Classified { class: usize::from(score > 0.0), score, probabilities }
+            }
+            Link::Svm => {
+                let score = sum(&self.weights, features, self.intercept);
+                let class = usize::from(score > 0.0);
+                Classified { class, score, probabilities: Vec::new() }
+            }
+            Link::Softmax => self.softmax(features),
+            Link::Linear | Link::Relu | Link::Robust | Link::Quantile => {
+                panic!("a {} model has no classes", self.link.name())
+            }
+        }
+    }
+
+    fn softmax(&self, features: &[f64]) -> Classified {
+        let each = self.weights.chunks_exact(features.len().max(1)).zip(&self.intercepts);
+        let scores: Vec<f64> = each.map(|(w, intercept)| sum(w, features, *intercept)).collect();
+        let mut class = 0;
+        for (k, score) in scores.iter().enumerate() {
+            if *score > scores[class] {
+                class = k;
+            }
+        }
+        // The greatest becomes e^0, so that nothing overflows; a difference may be -∞, which e turns into 0.
+        let mut probabilities: Vec<f64> =
+            scores.iter().map(|s| (s - scores[class]).exp()).collect();
+        let total: f64 = probabilities.iter().sum();
+        probabilities.iter_mut().for_each(|p| *p /= total);
+        let score = match scores[..] {
+            [first, last] => (last - first).clamp(-f64::MAX, f64::MAX),
+            _ => 0.0,
+        };
+        Classified { class, score, probabilities }
+    }
+}
+
+/// A weighted sum, brought back into the finite numbers if weights near the greatest of them leave those; a difference of
+/// infinities says nothing and counts as 0.
+fn sum(weights: &[f64], features: &[f64], intercept: f64) -> f64 {
+    let u = weights.iter().zip(features).map(|(w, x)| w * x).sum::<f64>() + intercept;
+    if u.is_nan() { 0.0 } else { u.clamp(-f64::MAX, f64::MAX) }
+}
