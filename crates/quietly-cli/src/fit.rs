@@ -6,11 +6,12 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use quietly::{Link, Method, Model, Plan, ReadOptions, Reads, Regression, Schema, Source};
+use quietly::{Encoding, Link, Method, Plan, ReadOptions, Reads, Regression, Schema, Source};
 use serde_json::{Value, json};
 
 use crate::{
     failure::Failure,
+    loss::{Model, Shape},
     number::{Count, Number},
     output,
     screen::{Progress, Screen, WIDTH},
@@ -18,7 +19,7 @@ use crate::{
     words,
 };
 
-/// What can be fitted.
+/// What methods can be compared and audited on.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Kind {
     /// The target is a weighted sum of the features
@@ -51,9 +52,12 @@ pub(crate) struct Recipe {
     /// How far a step goes, for methods from papers: for a mean gradient, with features of mean square one
     #[arg(long, value_name = "X", hide_short_help = true)]
     step_size: Option<Number>,
-    /// The most that the weights of features within [-1, 1] may measure, for a target within [-1, 1]: for dp-pgd
+    /// The most that the weights of features within [-1, 1] may measure, for a target within [-1, 1]: for dp-pgd, and the
+    /// size of --constraint, 1 by default
     #[arg(long, value_name = "W", hide_short_help = true)]
     radius: Option<Number>,
+    #[command(flatten)]
+    shape: Shape,
     /// A public table of the same columns to take thresholds from: for dp-glmtron and dp-mbglmtron
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     public: Option<PathBuf>,
@@ -78,12 +82,21 @@ impl Recipe {
         if let Some(public) = &self.public {
             flags += &format!(" --public {}", public.display());
         }
-        flags
+        flags + &self.shape.typed()
     }
 
-    fn plan(&self, kind: Kind, schema: &Schema, width: usize) -> Result<Plan, Failure> {
-        let budget = self.spending.budget(schema.rows)?;
-        let mut regression = Regression::new(kind.link()).method(method(&self.method)?);
+    fn plan(&self, model: Model, schema: &Schema, encoding: &Encoding) -> Result<Plan, Failure> {
+        let (budget, method) = (self.spending.budget(schema.rows)?, method(&self.method)?);
+        let link = match model {
+            Model::Linear if self.shape.is_plain() && !method.is_convex() => Link::Linear,
+            Model::Relu => Link::Relu,
+            _ => {
+                let about = (schema.rows, budget);
+                return self.shape.plan(model, method, self.radius, encoding, about);
+            }
+        };
+        encoding.expect_range().map_err(quietly::Error::from)?;
+        let mut regression = Regression::new(link).method(method);
         if let Some(steps) = self.steps {
             regression = regression.steps(steps.get("steps")?);
         }
@@ -96,7 +109,7 @@ impl Recipe {
         if self.public.is_some() {
             regression = regression.with_public_rows();
         }
-        Ok(regression.plan(schema.rows, width, budget)?)
+        Ok(regression.plan(schema.rows, encoding.width(), budget)?)
     }
 }
 
@@ -107,9 +120,9 @@ pub(crate) fn method(name: &str) -> Result<Method, Failure> {
 
 #[derive(Args, Debug)]
 pub(crate) struct PlanOnly {
-    /// linear or relu
+    /// linear, relu, logistic, svm, robust or quantile
     #[arg(value_enum, hide_possible_values = true, value_name = "MODEL")]
-    kind: Kind,
+    kind: Model,
     /// The public schema
     #[arg(value_name = "SCHEMA")]
     schema: PathBuf,
@@ -125,9 +138,9 @@ pub(crate) struct PlanOnly {
 
 #[derive(Args, Debug)]
 pub(crate) struct Fit {
-    /// linear or relu
+    /// linear, relu, logistic, svm, robust or quantile
     #[arg(value_enum, hide_possible_values = true, value_name = "MODEL")]
-    kind: Kind,
+    kind: Model,
     #[command(flatten)]
     table: Files,
     #[command(flatten)]
@@ -158,7 +171,7 @@ pub(crate) fn plan(only: &PlanOnly, screen: &mut Screen) -> Result<(), Failure> 
     };
     let encoding = only.recipe.columns.encoding(&schema, &columns)?;
     encoding.expect_range().map_err(quietly::Error::from)?;
-    let plan = only.recipe.plan(only.kind, &schema, encoding.width())?;
+    let plan = only.recipe.plan(only.kind, &schema, &encoding)?;
     if only.json {
         return Ok(screen.say_json(&serde_json::to_value(&plan).expect("plain fields"))?);
     }
@@ -173,7 +186,7 @@ pub(crate) fn plan(only: &PlanOnly, screen: &mut Screen) -> Result<(), Failure> 
     screen.say("\nNothing was spent, and no row was read.")?;
     Ok(screen.say(&format!(
         "\nnext: quietly fit {} {table} --schema {schema}{flags}",
-        plan.link.name()
+        only.kind.name()
     ))?)
 }
 
@@ -184,9 +197,12 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let schema = fit.schema.read(&fit.table.files[0])?;
     let source = reading.open(&fit.table.files, schema.features)?;
     let columns = &fit.recipe.columns;
-    let encoding = columns.encoding(&schema, source.columns())?;
+    let mut encoding = columns.encoding(&schema, source.columns())?;
+    if source.is_sparse() && !matches!(fit.kind, Model::Linear | Model::Relu) {
+        encoding = encoding.zero_stays_zero();
+    }
     encoding.expect_range().map_err(quietly::Error::from)?;
-    let plan = fit.recipe.plan(fit.kind, &schema, encoding.width())?;
+    let plan = fit.recipe.plan(fit.kind, &schema, &encoding)?;
     let path = fit.output.clone().unwrap_or_else(|| format!("{}.quietly", columns.target).into());
     // An output that cannot be written is found out before anything is spent.
     output::probe(&path, &fit.table.files)?;
@@ -234,12 +250,20 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
 
 fn headline(plan: &Plan, target: &str, schema: &Schema, screen: &Screen) -> String {
     screen.bold(&format!(
-        "{} regression of {target} on {} features, about {} rows (one {} each)",
-        plan.link.name(),
+        "{} of {target} on {} features, about {} rows (one {} each)",
+        title(plan.link),
         plan.width,
         plan.rows,
         schema.unit
     ))
+}
+
+/// What is made, in words.
+fn title(link: Link) -> String {
+    match link {
+        Link::Svm => "support vector machine".into(),
+        link => format!("{} regression", link.name()),
+    }
 }
 
 fn warn(plan: &Plan, screen: &mut Screen) -> Result<(), Failure> {
@@ -249,7 +273,7 @@ fn warn(plan: &Plan, screen: &mut Screen) -> Result<(), Failure> {
     Ok(())
 }
 
-fn report(model: &Model, path: &Path, seconds: f64, ignored: &[String]) -> Value {
+fn report(model: &quietly::Model, path: &Path, seconds: f64, ignored: &[String]) -> Value {
     let names = model.encoding.features().iter().map(|f| f.name.clone());
     let weights: serde_json::Map<_, _> =
         names.zip(model.weights.iter().map(|w| json!(w))).collect();

@@ -3,7 +3,7 @@
 //! This crate reads flags, asks `quietly` and `quietly-accounting`, and prints. There is no privacy arithmetic in it.
 //!
 //! * `args` declares the command line, `help` its pages; `tables`, `scheme` and `correlated` turn flags into questions.
-//! * `init`, `bounds`, `fit` (with `plan`), `methods`, `predict`, `evaluate`, `certificate` and `example` are the verbs on tables.
+//! * `init`, `bounds`, `fit` (with `plan` and `loss`), `methods`, `predict`, `evaluate`, `certificate` and `example` are the verbs on tables.
 //! * `side_by_side` (`quietly compare`) and `reproduce` try methods against each other, by `trial`, and draw with `chart`.
 //! * `account`, `calibrate`, `compare` and `explain` are the verbs on mechanisms.
 //! * `audit` attacks on made-up tables, and draws what it saw with `svg`.
@@ -37,6 +37,7 @@ mod fit;
 mod help;
 mod hints;
 mod init;
+mod loss;
 mod methods;
 mod number;
 mod output;

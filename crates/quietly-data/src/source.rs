@@ -109,6 +109,11 @@ impl Source {
         self.inputs.iter().map(|input| input.path.as_path())
     }
 
+    /// Whether the files leave zeros out, as libsvm text does.
+    pub fn is_sparse(&self) -> bool {
+        self.inputs.iter().all(|input| input.layout.format() == Format::Libsvm)
+    }
+
     /// The size of all files.
     pub fn bytes(&self) -> u64 {
         self.inputs.iter().map(|input| input.bytes).sum()

@@ -132,6 +132,11 @@ impl Method {
         Method::ALL.into_iter().find(|m| m.name() == name)
     }
 
+    /// Whether it fits convex losses, and not squares alone.
+    pub fn is_convex(self) -> bool {
+        self.about().links.contains(&Link::Logistic)
+    }
+
     /// The word used on the command line and in files.
     pub fn name(self) -> &'static str {
         self.about().name

@@ -48,12 +48,14 @@ impl Model {
         plan: Plan,
         target: String,
         encoding: Encoding,
-        (intercept, weights): (f64, Vec<f64>),
+        outputs: Vec<(f64, Vec<f64>)>,
         certificate: Certificate,
     ) -> Self {
         // Files that an earlier quietly can read say so.
         let (format, version, link) = (FORMAT.into(), plan.link.version(), plan.link);
-        let intercepts = Vec::new();
+        let (mut intercepts, weights): (Vec<f64>, Vec<Vec<f64>>) = outputs.into_iter().unzip();
+        let weights = weights.concat();
+        let intercept = if link == Link::Softmax { 0.0 } else { intercepts.remove(0) };
         Model {
             format,
             version,

@@ -1,6 +1,6 @@
 //! Running a convex plan: from rows to weights.
 use quietly_accounting::Neighbours;
-use quietly_data::Private;
+use quietly_data::{Encoding, Private, Source};
 
 use super::{
     examples::{Examples, Features, Shape},
@@ -14,7 +14,7 @@ use super::{
     set::Set,
 };
 use crate::{
-    charge::{Charge, Stage},
+    charge::{Charge, Sampler, Stage},
     counts::tally,
     error::Error,
     full_batch::quarters,
@@ -53,9 +53,8 @@ pub(crate) fn radius_stage(mu: f64, neighbours: Neighbours) -> Stage {
 }
 
 /// The target of a row as the loss wants it: ±1 for two classes, the number of a class, or in units of its range.
-pub(crate) fn target(plan: &Plan, raw: f64, range: (f64, f64)) -> f64 {
-    let program = plan.convex.as_ref().expect("a convex plan has a program");
-    match program.loss {
+fn target(plan: &Plan, raw: f64, range: (f64, f64)) -> f64 {
+    match plan.program().loss {
         Loss::Softmax { classes } => {
             // A number that is no class makes a row the null record.
             if raw >= 0.0 && raw < classes as f64 && raw.fract() == 0.0 { raw } else { f64::NAN }
@@ -70,8 +69,8 @@ pub(crate) fn target(plan: &Plan, raw: f64, range: (f64, f64)) -> f64 {
 }
 
 /// The intercept and the weights of every output, for targets as they came.
-pub(crate) fn parted(plan: &Plan, weights: &[f64], range: (f64, f64)) -> Vec<(f64, Vec<f64>)> {
-    let program = plan.convex.as_ref().expect("a convex plan has a program");
+fn parted(plan: &Plan, weights: &[f64], range: (f64, f64)) -> Vec<(f64, Vec<f64>)> {
+    let program = plan.program();
     let size = plan.width + usize::from(program.constant != 0.0);
     let one = |w: &[f64]| {
         let intercept = w.get(plan.width).map_or(0.0, |w| w * program.constant);
@@ -84,15 +83,54 @@ pub(crate) fn parted(plan: &Plan, weights: &[f64], range: (f64, f64)) -> Vec<(f6
     weights.chunks_exact(size).map(one).collect()
 }
 
-/// The weights of every output, each with that of the constant last.
+/// Reads a table and fits it: the intercept and the weights of every output.
+pub(crate) fn read(
+    plan: &Plan,
+    source: &Source,
+    encoding: &Encoding,
+    range: (f64, f64),
+    door: &mut Door,
+    watch: &mut Watch<'_>,
+) -> Result<Vec<(f64, Vec<f64>)>, Error> {
+    // Where rows are taken by their place, a null record keeps its own.
+    let places = matches!(plan.sampler, Sampler::Places { .. });
+    let encoding = if places { encoding.keeping_places() } else { encoding.clone() };
+    let threads = door.threads();
+    if source.is_sparse() {
+        let rows = source.read_sparse(&encoding, threads)?;
+        let rows = rows.as_ref().map(|rows| {
+            let (starts, index, values) = (&rows.starts[..], &rows.index[..], &rows.values[..]);
+            (Features::Sparse { starts, index, values }, &rows.target[..])
+        });
+        return fit(plan, rows, range, door, watch);
+    }
+    let table = source.read(&encoding, threads)?;
+    let rows = table.as_ref().map(|t| (Features::Dense(t.features()), t.target()));
+    fit(plan, rows, range, door, watch)
+}
+
+/// The intercept and the weights of every output, for rows of features and targets as they came.
 pub(crate) fn fit(
+    plan: &Plan,
+    rows: Private<(Features<'_>, &[f64])>,
+    range: (f64, f64),
+    door: &mut Door,
+    watch: &mut Watch<'_>,
+) -> Result<Vec<(f64, Vec<f64>)>, Error> {
+    let (features, raw) = rows.split();
+    let target = raw.map(|raw| raw.iter().map(|&y| target(plan, y, range)).collect());
+    Ok(parted(plan, &weights(plan, features, target, door, watch)?, range))
+}
+
+/// The weights of every output, each with that of the constant last.
+fn weights(
     plan: &Plan,
     features: Private<Features<'_>>,
     target: Private<Vec<f64>>,
     door: &mut Door,
     watch: &mut Watch<'_>,
 ) -> Result<Vec<f64>, Error> {
-    let program = plan.convex.as_ref().expect("a convex plan has a program");
+    let program = plan.program();
     let shape = Shape {
         width: plan.width,
         constant: program.constant,

@@ -90,11 +90,8 @@ impl Plan {
     ) -> Result<(f64, Vec<f64>), Error> {
         let threads = door.threads();
         if self.convex.is_some() {
-            let target = |t: &Table| t.target().iter().map(|&y| convex::run::target(self, y, range)).collect();
-            let (features, target) =
-                table.as_ref().map(|t| (convex::Features::Dense(t.features()), target(t))).split();
-            let weights = convex::run::fit(self, features, target, door, watch)?;
-            let mut outputs = convex::run::parted(self, &weights, range);
+            let rows = table.as_ref().map(|t| (convex::Features::Dense(t.features()), t.target()));
+            let mut outputs = convex::run::fit(self, rows, range, door, watch)?;
             let want = "one with a single score; take Plan::fit for several classes";
             Error::unless(outputs.len() == 1, "model", want, outputs.len())?;
             return Ok(outputs.remove(0));
@@ -167,10 +164,15 @@ impl Plan {
     ) -> Result<Model, Error> {
         self.check()?;
         assert_eq!(encoding.width(), self.width, "the planned number of features");
-        let target = encoding.expect_range()?.clone();
-        let range = (target.lo, target.hi);
+        let classes = self.link.is_classifier();
+        let target = if classes { encoding.expect_classes()? } else { encoding.expect_range()? };
+        let (target, range) = (target.clone(), (target.lo, target.hi));
         let origin = self.budget.is_private().then_some(key.source());
-        let weights = if self.method == Method::OnePass {
+        let outputs = if self.convex.is_some() {
+            tell(watch, "reading", 0, source.bytes())?;
+            let mut door = Door::new(key, &self.stages, threads);
+            convex::run::read(self, source, encoding, range, &mut door, watch)?
+        } else if self.method == Method::OnePass {
             let mut door = Door::new(key, &self.stages, threads);
             let unit = Unit::new(self.link, range);
             let bytes = source.bytes();
@@ -179,7 +181,7 @@ impl Plan {
             let spill = Spill::new(source, encoding, steps, &sampling, threads, &mut on)?;
             let rows = one_pass::Feed::Disk(spill);
             let (intercept, weights) = one_pass::fit(self, rows, &unit, &mut door, threads, watch)?;
-            unit.back(intercept, weights)
+            vec![unit.back(intercept, weights)]
         } else {
             tell(watch, "reading", 0, source.bytes())?;
             let table = source.read(encoding, threads)?;
@@ -187,10 +189,10 @@ impl Plan {
                 Some(public) => Some(rows_of_public(public, encoding, threads)?),
                 None => None,
             };
-            self.run_beside(&table, public.as_ref(), range, key, threads, watch)?
+            vec![self.run_beside(&table, public.as_ref(), range, key, threads, watch)?]
         };
         let certificate = self.certificate(unit_of_privacy, origin)?;
-        Ok(Model::new(self.clone(), target.name, encoding.clone(), weights, certificate))
+        Ok(Model::new(self.clone(), target.name, encoding.clone(), outputs, certificate))
     }
 }
 
