@@ -178,3 +178,13 @@ fn one_pass_refuses_tables_whose_second_moment_would_not_fit() {
     assert!(matches!(wide(Method::OnePass), Err(Error::TooLarge { .. })));
     assert_eq!(wide(Method::Auto).unwrap().method, Method::FullBatch);
 }
+
+#[test]
+fn what_is_not_fitted_by_least_squares_is_refused() {
+    for link in [Link::Robust, Link::Quantile, Link::Logistic, Link::Svm, Link::Softmax] {
+        for epsilon in [1.0, f64::INFINITY] {
+            let refused = Regression::new(link).plan(5000, 3, budget(epsilon)).unwrap_err();
+            assert!(refused.to_string().contains("linear or relu"), "{refused}");
+        }
+    }
+}
