@@ -54,7 +54,7 @@ pub(crate) struct Recipe {
     /// The most that the weights of features within [-1, 1] may measure, for a target within [-1, 1]: for dp-pgd
     #[arg(long, value_name = "W", hide_short_help = true)]
     radius: Option<Number>,
-    /// A public table of the same columns to take thresholds from: for dp-glmtron and dp-mbglmtron
+    /// A public table of the same columns to take thresholds from: for dp-glmtron, dp-mbglmtron and their DP-SGD twins
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     public: Option<PathBuf>,
 }
