@@ -168,7 +168,7 @@ fn predicted(s: &Setting, epsilon: f64) -> Option<f64> {
 
 /// Spec (*) and (**), checks of sections 3 and 5 and 14.9, with ‖w*‖ = 1: measured over predicted lies within a factor of two.
 /// On the whole grid, which has up to 160 000 rows for both widths, it was 0.55 to 1.21 for linear models; these are its
-/// corners that take seconds. A risk is about a χ² of d + 1 degrees, so that the median of 7 (d = 10) or of 3 (d = 50)
+/// corners that take seconds. For ReLU ‖w*‖/σ must not be much larger: at 30, twenty steps of GLMtron do not arrive. A risk is about a χ² of d + 1 degrees, so that the median of 7 (d = 10) or of 3 (d = 50)
 /// has a relative standard deviation of 0.2 at most. The published sampler, which learns nothing here, is the control.
 #[test]
 fn risk_is_what_theory_predicts() {
