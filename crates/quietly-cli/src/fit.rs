@@ -58,7 +58,7 @@ pub(crate) struct Recipe {
     radius: Option<Number>,
     #[command(flatten)]
     shape: Shape,
-    /// A public table of the same columns to take thresholds from: for dp-glmtron and dp-mbglmtron
+    /// A public table of the same columns to take thresholds from: for dp-glmtron, dp-mbglmtron and their DP-SGD twins
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     public: Option<PathBuf>,
 }

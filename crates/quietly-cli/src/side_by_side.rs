@@ -61,7 +61,7 @@ pub(crate) struct SideBySide {
     /// Test on this table, instead of on a random fifth of the rows
     #[arg(long, value_name = "FILE")]
     test: Option<PathBuf>,
-    /// Public rows of the same columns, for dp-glmtron
+    /// Public rows of the same columns, for dp-glmtron and dp-sgd-one-row
     #[arg(long, value_name = "FILE")]
     public: Option<PathBuf>,
     /// The norm that weights are held to, for dp-pgd
@@ -154,7 +154,7 @@ impl SideBySide {
             }
             let missing = |name, want| Error::Parameter { name, want, got: "not".into() };
             if entrant.needs_public_rows() && self.public.is_none() {
-                return Err(missing("--public", "given for dp-glmtron").into());
+                return Err(missing("--public", "given for dp-glmtron and dp-sgd-one-row").into());
             }
             if entrant.needs_radius() && self.radius.is_none() {
                 return Err(missing("--radius", "given for dp-pgd").into());

@@ -32,7 +32,7 @@ impl Entrant {
 
     /// Whether it wants public rows of the same columns.
     pub(crate) fn needs_public_rows(&self) -> bool {
-        self.method == Method::DpGlmtron
+        self.method.wants_public_rows()
     }
 
     /// Whether it wants a bound on the weights.

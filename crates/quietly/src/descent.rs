@@ -36,6 +36,12 @@ impl Residual {
         }
     }
 
+    /// What thresholds are quantiles of. Where max(u, 0) is flat a row has no gradient, but it has a distance: half of all
+    /// norms would be zero, and their median no scale of the others.
+    pub(crate) fn distance(self) -> Self {
+        if self == Residual::Relu { Residual::Glmtron } else { self }
+    }
+
     /// The factor for a row with score u and target y.
     #[inline(always)]
     pub(crate) fn of(self, u: f64, y: f64) -> f64 {

@@ -34,6 +34,10 @@ pub enum Method {
     DpPgd,
     /// Poisson samples with one clip.
     DpSgd,
+    /// DP-SGD as one pass of minibatches with adaptive clipping.
+    DpSgdOnePass,
+    /// DP-SGD with one row a step, thresholds from public rows.
+    DpSgdOneRow,
     /// Full batch, whitened, clipped at a private median.
     AdaptiveGd,
     /// Noisy sufficient statistics, regularised.
@@ -96,10 +100,16 @@ const SHW: &str =
     "Su, Hu, Wang: Faster Rates of Differentially Private Stochastic Convex Optimization";
 const DLW: &str =
     "Ding, Lei, Wang, Zheng, Wang, Xu: Nearly Optimal Differentially Private ReLU Regression";
+const SGD: &str = "Abadi et al.: Deep Learning with Differential Privacy";
 
 impl Method {
+    /// Whether it cannot do without public rows.
+    pub fn wants_public_rows(self) -> bool {
+        matches!(self, Method::DpGlmtron | Method::DpSgdOneRow)
+    }
+
     /// Every method that can be asked for.
-    pub const ALL: [Method; 25] = [
+    pub const ALL: [Method; 27] = [
         Method::Auto,
         Method::FullBatch,
         Method::OnePass,
@@ -113,6 +123,8 @@ impl Method {
         Method::DpTaglmtron,
         Method::DpPgd,
         Method::DpSgd,
+        Method::DpSgdOnePass,
+        Method::DpSgdOneRow,
         Method::AdaSsp,
         Method::BoostedAdaSsp,
         Method::TukeyEm,
@@ -275,7 +287,25 @@ impl Method {
                 even,
                 "Poisson sampling, after a few questions to all rows: a certified upper bound",
                 "to compare with what most people use",
-                "Abadi et al.: Deep Learning with Differential Privacy",
+                SGD,
+            ),
+            Method::DpSgdOnePass => about(
+                "dp-sgd-one-pass",
+                "the same gradients in one pass of minibatches; thresholds as dp-mbglmtron's",
+                RELU,
+                even,
+                allocation,
+                "for research: to compare with dp-mbglmtron",
+                SGD,
+            ),
+            Method::DpSgdOneRow => about(
+                "dp-sgd-one-row",
+                "the same gradients, one row a step; thresholds from public rows (--public)",
+                RELU,
+                "public rows like the private ones; features of like size",
+                allocation,
+                "for research: to compare with dp-glmtron",
+                SGD,
             ),
             Method::AdaptiveGd => about(
                 "adaptive-gd",

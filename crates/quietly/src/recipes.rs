@@ -180,9 +180,11 @@ fn recipe(plan: &Plan, wishes: &Wishes, mu: f64) -> Result<Option<(Sampler, Reci
         Method::DpGlmtron => dp_glmtron::recipe(plan, wishes)?,
         Method::DpMbglmtron => dp_mbglmtron::recipe(wishes)?,
         Method::DpMbglmtronPublished => dp_mbglmtron::published(wishes)?,
-        Method::DpTaglmtron => dp_taglmtron::recipe(wishes)?,
+        Method::DpTaglmtron => dp_taglmtron::recipe(plan, wishes)?,
         Method::DpPgd => dp_pgd::recipe(plan.link, wishes)?,
         Method::DpSgd => dp_sgd::recipe(plan.link, wishes)?,
+        Method::DpSgdOnePass => dp_sgd::one_pass(wishes)?,
+        Method::DpSgdOneRow => dp_sgd::one_row(plan, wishes)?,
         Method::AdaptiveGd => adaptive_gd::recipe(plan, wishes, mu)?,
         _ => return Ok(None),
     }))

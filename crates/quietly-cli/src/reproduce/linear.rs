@@ -7,7 +7,7 @@ use crate::{
         claim::{Check, Claim},
         measure::{Field, Scores},
         report::{Entry, Grid},
-        sweep::{Over, Sweep},
+        sweep::{Over, Sweep, corners},
         world::Setting,
     },
     trial::Entrant,
@@ -82,6 +82,7 @@ impl Linear {
             also: vec![Entrant::new(Method::DpSsgd)],
             subjects: [ADAPTIVE, MINIBATCH],
             formula: "(*)",
+            corners: if size == Size::Full { corners(law(0, 0, 1.0, 1.0)) } else { vec![] },
         };
         let (seeds, sweep) = match size {
             Size::Full => (5, sweep),

@@ -61,6 +61,22 @@ pub(crate) struct Sweep {
     /// What formula and slopes are about.
     pub(crate) subjects: [&'static str; 2],
     pub(crate) formula: &'static str,
+    /// Where else the formula is tried, on its subjects.
+    pub(crate) corners: Vec<(Setting, f64)>,
+}
+
+/// N, d, sigma and epsilon varied together around a law, with ||w*|| = 1.
+pub(crate) fn corners(law: Setting) -> Vec<(Setting, f64)> {
+    let mut corners = vec![];
+    for rows in [20_000, 40_000, 80_000, 160_000] {
+        for width in [10, 50] {
+            for sigma in [0.1, 1.0] {
+                let law = Setting { rows, width, sigma, signal: 1.0, ..law };
+                corners.extend([0.1, 1.0].map(|epsilon| (law, epsilon)));
+            }
+        }
+    }
+    corners
 }
 
 impl Sweep {
@@ -104,6 +120,11 @@ impl Sweep {
         }
         let sigmas = self.cells(Over::Sigma);
         fields.extend(sigmas.into_iter().map(|(_, s, e)| field(s, e, &self.also)));
+        let subject = |e: &&Entrant| self.subjects.contains(&e.name.as_str());
+        let subjects: Vec<Entrant> = self.everywhere.iter().filter(subject).cloned().collect();
+        for &(setting, epsilon) in &self.corners {
+            fields.push(Field { seeds: self.seeds.min(9), ..field(setting, epsilon, &subjects) });
+        }
         fields
     }
 
@@ -115,10 +136,16 @@ impl Sweep {
         let parts = Over::ALL.map(|over| format!("{} in {{{}}}", over.name(), list(over)));
         let Setting { rows, width, sigma, .. } = self.base;
         format!(
-            "The sweeps, around N {rows}, d {width}, sigma {sigma}, kappa 1, epsilon {}: {}; {} seeds.",
+            "The sweeps, around N {rows}, d {width}, sigma {sigma}, kappa 1, epsilon {}: {}; {} seeds.{}",
             self.epsilon,
             parts.join(", "),
-            self.seeds
+            self.seeds,
+            if self.corners.is_empty() {
+                ""
+            } else {
+                " The formula also at N in {20000, 40000, 80000, 160000}, d in {10, 50}, sigma in {0.1, 1}, epsilon in {0.1, 1}, \
+                 ||w*|| = 1; up to 9 seeds."
+            }
         )
     }
 
@@ -164,7 +191,8 @@ impl Sweep {
     /// Every cell of every sweep, once.
     fn scores<'a>(&self, scores: &'a Scores, name: &str) -> Vec<&'a Score> {
         let mut seen: Vec<(Setting, f64)> = vec![];
-        for (_, setting, epsilon) in Over::ALL.iter().flat_map(|over| self.cells(*over)) {
+        let cells = Over::ALL.iter().flat_map(|over| self.cells(*over)).map(|(_, s, e)| (s, e));
+        for (setting, epsilon) in cells.chain(self.corners.iter().copied()) {
             if !seen.contains(&(setting, epsilon)) {
                 seen.push((setting, epsilon));
             }

@@ -48,7 +48,8 @@ pub(super) fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<
             recipe.residual
         }
     };
-    let at = threshold::At { steps: &steps, weights: &w, residual: residual(0), y };
+    let distance = recipe.residual.distance();
+    let at = threshold::At { steps: &steps, weights: &w, residual: distance, y };
     let mut clip = threshold::Threshold::first(run, recipe.clip, public, &at, bound)?;
 
     let rows = recipe.rows(run.plan);
@@ -58,7 +59,7 @@ pub(super) fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<
     for t in 0..recipe.steps {
         tell(watch, "step", t + 1, recipe.steps)?;
         let residual = residual(t);
-        clip.look(run, t, &threshold::At { steps: &steps, weights: &w, residual, y })?;
+        clip.look(run, t, &threshold::At { steps: &steps, weights: &w, residual: distance, y })?;
         let now = clip.clip.clamp(1e-250, 1e250);
         let lattice = match recipe.noise {
             Noise::Independent => Lattice::for_sums(now, d),
@@ -78,7 +79,12 @@ pub(super) fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<
             Clip::Falling { .. } => first + 1..first + 2,
             _ => first..first + 1,
         };
-        let (sum, counts) = steps.tally(t, cells, &query, run.threads)?;
+        let (sum, mut counts) = steps.tally(t, cells.clone(), &query, run.threads)?;
+        if grid.is_some() && distance != residual {
+            let of = |u: f64, raw: f64| distance.of(u, y(raw));
+            let query = Query { weights: &w, residual: of, clip: None, grid: query.grid };
+            counts = steps.tally(t, cells, &query, run.threads)?.1;
+        }
         let (bound, unit) = (lattice.bound() as f64, lattice.step());
         let step = recipe.step_size / rows;
         match recipe.noise {

@@ -27,10 +27,10 @@ fn plans(neighbours: Neighbours, rows: u64, epsilon: f64) -> Vec<Plan> {
             if method == Method::DpPgd {
                 regression = regression.radius(2.0);
             }
-            if matches!(method, Method::DpSsgd | Method::DpGlmtron) {
+            if method == Method::DpSsgd || method.wants_public_rows() {
                 regression = regression.steps(40);
             }
-            if method == Method::DpGlmtron {
+            if method.wants_public_rows() {
                 regression = regression.with_public_rows();
             }
             plans.push(regression.plan(rows, WIDTH, budget).unwrap());

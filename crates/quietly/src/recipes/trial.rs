@@ -22,7 +22,7 @@ use crate::{
 pub(super) const RANGE: (f64, f64) = (-3.0, 7.0);
 
 /// About normal: the sum of twelve uniform numbers.
-fn normal(random: &mut Random) -> f64 {
+pub(super) fn normal(random: &mut Random) -> f64 {
     (0..12).map(|_| 0.5 * random.number()).sum()
 }
 

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use quietly::{
     Budget, Key, Link, Mechanism, Method, Neighbours, Plan, Private, Regression, Sampler, Table,
 };
+use quietly_accounting::gaussian_mu;
 
 use crate::{
     common::{LINKS, Plain, RELATIONS, Random, alike, bits, dot, json},
@@ -11,7 +12,7 @@ use crate::{
 };
 
 /// The descents of the papers; one row a step is slow, and has tests of its own.
-const FAST: [Method; 8] = [
+const FAST: [Method; 9] = [
     Method::AdaptiveGd,
     Method::DpAmbssgd,
     Method::DpAmbssgdPublished,
@@ -20,6 +21,7 @@ const FAST: [Method; 8] = [
     Method::DpTaglmtron,
     Method::DpPgd,
     Method::DpSgd,
+    Method::DpSgdOnePass,
 ];
 
 fn plan(link: Link, method: Method, rows: u64, width: usize, budget: Budget) -> Plan {
@@ -152,37 +154,50 @@ impl Setting {
     }
 }
 
-/// Spec (*) and (**), checks of sections 3 and 5: risk is 1.195·σ²d/2N + 4·1.82·σ²d²/(μN)², twice that for ReLU, with
-/// d counting the constant and μ what gradients get. Medians of 7 seeds lie within a factor of two. The published
-/// sampler, which learns nothing here, is the control that must not.
+/// Spec 14.9: the risk of (*) is 1.195·σ²d/2N + 4·1.82·σ²d²/(μN)², that of (**) twice as much, with d counting the constant
+/// and μ what gradients get. None where noise drowns a step, A > 1/40.
+fn predicted(s: &Setting, epsilon: f64) -> Option<f64> {
+    // Gradients get about three quarters of μ².
+    let mu = 0.75_f64.sqrt() * gaussian_mu(epsilon, 1e-6).unwrap();
+    let (d, n) = ((s.width + 1) as f64, s.rows as f64);
+    let noise = 4.0 * 1.82 * (d / (mu * n)).powi(2);
+    let (twice, curved) = if s.link == Link::Relu { (2.0, 4.0) } else { (1.0, 1.0) };
+    let risk = twice * s.sigma * s.sigma * (1.195 * d / (2.0 * n) + noise);
+    (curved * noise <= 1.0 / 40.0).then_some(risk)
+}
+
+/// Spec (*) and (**), checks of sections 3 and 5 and 14.9, with ‖w*‖ = 1: measured over predicted lies within a factor of two.
+/// On the whole grid, which has up to 160 000 rows for both widths, it was 0.55 to 1.21 for linear models; these are its
+/// corners that take seconds. For ReLU ‖w*‖/σ must not be much larger: at 30, twenty steps of GLMtron do not arrive. A risk is about a χ² of d + 1 degrees, so that the median of 7 (d = 10) or of 3 (d = 50)
+/// has a relative standard deviation of 0.2 at most. The published sampler, which learns nothing here, is the control.
 #[test]
 fn risk_is_what_theory_predicts() {
-    let predicted = |s: &Setting, mu: f64| {
-        let (d, n) = ((s.width + 1) as f64, s.rows as f64);
-        let risk = 1.195 * d / (2.0 * n) + 4.0 * 1.82 * d * d / (mu * n).powi(2);
-        s.sigma * s.sigma * risk * if s.link == Link::Relu { 2.0 } else { 1.0 }
-    };
-    // μ of (ε, 1e-6): spec 0.5; gradients get about three quarters of μ².
-    let share = 0.75_f64.sqrt();
-    let linear = |rows, sigma| Setting { link: Link::Linear, rows, width: 10, sigma, size: 1.0 };
-    for (setting, epsilon, mu) in [
-        (linear(40_000, 1.0), 0.1, 0.0275),
-        (linear(40_000, 0.1), 0.1, 0.0275),
-        (linear(20_000, 1.0), 1.0, 0.2367),
-    ] {
-        let ratio = setting.risk(Method::AdaptiveGd, epsilon, 7) / predicted(&setting, share * mu);
-        assert!(
-            (0.5..2.0).contains(&ratio),
-            "{} {} {epsilon}: {ratio}",
-            setting.rows,
-            setting.sigma
-        );
-        let published = setting.risk(Method::DpAmbssgdPublished, epsilon, 3);
-        assert!(published > 4.0 * predicted(&setting, share * mu), "{published}");
+    let (mut held, mut excluded) = (0, 0);
+    for link in LINKS {
+        for (rows, width, seeds) in
+            [(20_000, 10, 7), (80_000, 10, 7), (20_000, 50, 3), (40_000, 50, 3)]
+        {
+            for (sigma, epsilon) in [(0.1, 0.1), (0.1, 1.0), (1.0, 0.1), (1.0, 1.0)] {
+                let setting = Setting { link, rows, width, sigma, size: 1.0 };
+                let Some(predicted) = predicted(&setting, epsilon) else {
+                    excluded += 1;
+                    continue;
+                };
+                let ratio = setting.risk(Method::AdaptiveGd, epsilon, seeds) / predicted;
+                let what = format!("{} {rows} {width} {sigma} {epsilon}", link.name());
+                println!("{what}: {ratio:.2}");
+                assert!((0.5..2.0).contains(&ratio), "{what}: {ratio}");
+                held += 1;
+            }
+        }
     }
-    let relu = Setting { link: Link::Relu, rows: 20_000, width: 10, sigma: 1.0, size: 3.0 };
-    let ratio = relu.risk(Method::AdaptiveGd, 0.5, 7) / predicted(&relu, share * 0.1241);
-    assert!((0.5..2.0).contains(&ratio), "{ratio}");
+    // A formula that excludes everything would hold everywhere.
+    assert!(held >= 20 && excluded >= 2, "{held} {excluded}");
+    for (rows, epsilon) in [(40_000, 0.1), (20_000, 1.0)] {
+        let setting = Setting { link: Link::Linear, rows, width: 10, sigma: 1.0, size: 1.0 };
+        let published = setting.risk(Method::DpAmbssgdPublished, epsilon, 3);
+        assert!(published > 4.0 * predicted(&setting, epsilon).unwrap(), "{published}");
+    }
 }
 
 /// Spec 2 and 3: adaptive clipping follows the residuals, so that risk falls with σ² (100 times between 1 and 0.1, checked
@@ -217,13 +232,17 @@ fn any_number_of_threads_gives_the_same_bits() {
 fn one_row_a_step_learns_something() {
     let budget = Budget::new(2.0, 1e-5).unwrap();
     let quiet = &mut |_| ControlFlow::Continue(());
-    for (link, method) in [(Link::Linear, Method::DpSsgd), (Link::Relu, Method::DpGlmtron)] {
+    for (link, method) in [
+        (Link::Linear, Method::DpSsgd),
+        (Link::Relu, Method::DpGlmtron),
+        (Link::Relu, Method::DpSgdOneRow),
+    ] {
         let setting = Setting { link, rows: 4000, width: 4, sigma: 0.5, size: 2.0 };
         let (table, _) = setting.draw(3);
         let (public, _) = setting.draw(3);
         let public = Table::new(4, public.x[..800].to_vec(), public.y[..200].to_vec());
         let mut regression = Regression::new(link).method(method);
-        if method == Method::DpGlmtron {
+        if method.wants_public_rows() {
             regression = regression.with_public_rows();
         }
         let plan = regression.plan(4000, 4, budget).unwrap();
