@@ -3,10 +3,11 @@
 //! `make bench` runs it with the other libraries beside it; alone (`cargo run --release -p quietly-bench`) it measures what needs
 //! no other library and says what it left out.
 //!
-//! usage: quietly-bench [--rivals FILE] [noise|accounting|regression|breakdown|memory]
+//! usage: quietly-bench [--rivals FILE] [noise|accounting|regression|recipe|breakdown|memory]
 mod accounting;
 mod memory;
 mod noise;
+mod recipe;
 mod regression;
 mod rival;
 
@@ -72,10 +73,13 @@ fn main() -> ExitCode {
             "noise" => noise::lines(),
             "accounting" => accounting::lines(&rivals),
             "regression" => regression::lines(&rivals),
+            "recipe" => recipe::lines(),
             "breakdown" => regression::breakdown(),
             "memory" => memory::lines(),
             other => {
-                eprintln!("{other}: wanted noise, accounting, regression, breakdown or memory");
+                eprintln!(
+                    "{other}: wanted noise, accounting, regression, recipe, breakdown or memory"
+                );
                 return ExitCode::FAILURE;
             }
         });

@@ -7,37 +7,38 @@ use quietly::{
 };
 
 use crate::{
-    Line, best,
+    Line, best, recipe,
     rival::{Rival, find},
     seconds,
 };
 
-const THREADS: usize = 2;
-const SHAPES: [(usize, usize); 2] = [(1_000_000, 20), (200_000, 200)];
+pub(crate) const THREADS: usize = 2;
+pub(crate) const SHAPES: [(usize, usize); 2] = [(1_000_000, 20), (200_000, 200)];
 /// Runs of which the fastest counts; other work on the machine comes and goes.
-const RUNS: usize = 9;
+pub(crate) const RUNS: usize = 9;
 
 pub(crate) fn lines(rivals: &[Rival]) -> Vec<Line> {
     let mut lines = vec![];
     for shape in SHAPES {
         lines.extend(compare(shape, rivals));
     }
+    lines.extend(recipe::lines());
     lines.extend(growth());
     lines.extend(from_csv(rivals));
     lines
 }
 
 /// Numbers of a table, kept to make copies of it.
-struct Numbers {
-    rows: usize,
-    width: usize,
-    features: Vec<f64>,
-    target: Vec<f64>,
+pub(crate) struct Numbers {
+    pub(crate) rows: usize,
+    pub(crate) width: usize,
+    pub(crate) features: Vec<f64>,
+    pub(crate) target: Vec<f64>,
 }
 
 impl Numbers {
     /// Features uniform within [-1, 1], and a target that depends on all of them.
-    fn new(rows: usize, width: usize) -> Self {
+    pub(crate) fn new(rows: usize, width: usize) -> Self {
         // Marsaglia's xorshift: any numbers will do.
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut number = || {
@@ -59,13 +60,16 @@ impl Numbers {
     }
 
     fn plan(&self, method: Method) -> Plan {
+        self.plan_of(Regression::new(Link::Linear).method(method))
+    }
+
+    pub(crate) fn plan_of(&self, regression: Regression) -> Plan {
         let budget = Budget::new(1.0, 1e-6).expect("a valid budget");
-        let regression = Regression::new(Link::Linear).method(method);
         regression.plan(self.rows as u64, self.width, budget).expect("a budget that can be met")
     }
 
     /// Seconds of one fit, and of each part of it: what comes before the first step, the steps, and what comes after.
-    fn fit(&self, plan: &Plan, threads: usize) -> (f64, Vec<f64>) {
+    pub(crate) fn fit(&self, plan: &Plan, threads: usize) -> (f64, Vec<f64>) {
         let table = self.table();
         let mut at = vec![Instant::now()];
         let watch = &mut |_| {
@@ -93,57 +97,6 @@ impl Numbers {
             }
         });
     }
-
-    /// One clipped gradient over all rows, in plain arithmetic: no lattice, no thresholds, no noise.
-    fn bare_pass(&self, threads: usize) {
-        let share = self.rows.div_ceil(threads);
-        let weights = vec![0.1; self.width];
-        std::thread::scope(|scope| {
-            for (x, y) in self.features.chunks(share * self.width).zip(self.target.chunks(share)) {
-                let part = Gradient { x, y, weights: &weights };
-                scope.spawn(move || black_box(pulp::Arch::new().dispatch(part)));
-            }
-        });
-    }
-}
-
-/// The sum of gradients of least squares, each held to norm one.
-struct Gradient<'a> {
-    x: &'a [f64],
-    y: &'a [f64],
-    weights: &'a [f64],
-}
-
-impl pulp::NullaryFnOnce for Gradient<'_> {
-    type Output = Vec<f64>;
-
-    #[inline(always)]
-    fn call(self) -> Vec<f64> {
-        let mut sum = vec![0.0; self.weights.len()];
-        for (x, y) in self.x.chunks_exact(self.weights.len()).zip(self.y) {
-            let (scores, squares) = lanes(x, self.weights);
-            let residual = y - scores;
-            let held = residual / (residual.abs() * squares.sqrt()).max(1.0);
-            sum.iter_mut().zip(x).for_each(|(s, x)| *s += held * x);
-        }
-        sum
-    }
-}
-
-/// ⟨x, w⟩ and ⟨x, x⟩, eight numbers abreast.
-#[inline(always)]
-fn lanes(x: &[f64], w: &[f64]) -> (f64, f64) {
-    let (mut scores, mut squares) = ([0.0; 8], [0.0; 8]);
-    let ((x, x_rest), (w, w_rest)) = (x.as_chunks::<8>(), w.as_chunks::<8>());
-    for (x, w) in x.iter().zip(w) {
-        for k in 0..8 {
-            scores[k] += x[k] * w[k];
-            squares[k] += x[k] * x[k];
-        }
-    }
-    let rest = x_rest.iter().zip(w_rest);
-    let (score, square) = rest.fold((0.0, 0.0), |(s, q), (x, w)| (s + x * w, q + x * x));
-    (scores.iter().sum::<f64>() + score, squares.iter().sum::<f64>() + square)
 }
 
 /// A sum in as many lanes as keep memory busy.
@@ -172,17 +125,12 @@ struct Times {
     one_pass_alone: f64,
     full_batch: f64,
     full_batch_alone: f64,
-    /// A descent of a paper, and as many bare passes as it has steps.
-    recipe: f64,
-    bare: f64,
 }
 
 impl Times {
     fn new(numbers: &Numbers) -> Self {
-        let [one_pass, full_batch, recipe] =
-            [Method::OnePass, Method::FullBatch, Method::AdaptiveGd].map(|m| numbers.plan(m));
-        let steps = recipe.recipe.as_ref().expect("a descent").steps as f64;
-        let mut least = [f64::INFINITY; 7];
+        let [one_pass, full_batch] = [Method::OnePass, Method::FullBatch].map(|m| numbers.plan(m));
+        let mut least = [f64::INFINITY; 5];
         for _ in 0..RUNS {
             let two = |plan: &Plan| numbers.fit(plan, THREADS).0;
             let alone = |plan: &Plan| numbers.fit(plan, 1).0;
@@ -192,13 +140,11 @@ impl Times {
                 alone(&one_pass),
                 two(&full_batch),
                 alone(&full_batch),
-                two(&recipe),
-                steps * best(3, || numbers.bare_pass(THREADS)),
             ];
             least.iter_mut().zip(now).for_each(|(least, now)| *least = least.min(now));
         }
-        let [read, one_pass, one_pass_alone, full_batch, full_batch_alone, recipe, bare] = least;
-        Times { read, one_pass, one_pass_alone, full_batch, full_batch_alone, recipe, bare }
+        let [read, one_pass, one_pass_alone, full_batch, full_batch_alone] = least;
+        Times { read, one_pass, one_pass_alone, full_batch, full_batch_alone }
     }
 }
 
@@ -241,12 +187,6 @@ fn compare(shape: (usize, usize), rivals: &[Rival]) -> Vec<Line> {
         _ => println!("left out: fits beside numpy and scikit-learn (run `make bench`)"),
     }
     lines.extend([
-        Line::at_most(
-            name("recipe / its steps as bare passes"),
-            times.recipe / times.bare,
-            1.2,
-            "x",
-        ),
         Line::at_least(
             name("one pass, two threads"),
             times.one_pass_alone / times.one_pass,

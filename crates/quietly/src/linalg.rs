@@ -65,6 +65,38 @@ impl Square {
         Square::new(self.size, |row, column| self.at(column, row))
     }
 
+    /// Turns the first `columns` columns among themselves, by Householder's reflections, until none reaches above the diagonal.
+    /// The rows of `along` are turned likewise: self · along stays what it was.
+    pub(crate) fn lower(&mut self, columns: usize, mut along: Option<&mut Square>) {
+        let size = self.size;
+        for j in 0..columns {
+            let mut v = self.row(j)[j..columns].to_vec();
+            if v[1..].iter().all(|x| *x == 0.0) {
+                continue;
+            }
+            let length = -dot(&v, &v).sqrt().copysign(v[0]);
+            v[0] -= length;
+            let factor = 2.0 / dot(&v, &v);
+            // Squares that are too small or too large for a number: not turned is right too, only slower.
+            if !factor.is_normal() {
+                continue;
+            }
+            for row in self.entries.chunks_mut(size) {
+                let part = &mut row[j..columns];
+                let shadow = dot(&v, part);
+                add(part, &v, -factor * shadow);
+            }
+            self.entries[j * size + j..][..columns - j].fill(0.0);
+            self.entries[j * size + j] = length;
+            if let Some(along) = &mut along {
+                let rows = &mut along.entries[j * size..columns * size];
+                let mut shadow = vec![0.0; size];
+                rows.chunks(size).zip(&v).for_each(|(row, v)| add(&mut shadow, row, *v));
+                rows.chunks_mut(size).zip(&v).for_each(|(row, v)| add(row, &shadow, -factor * v));
+            }
+        }
+    }
+
     /// self · x
     pub(crate) fn apply(&self, x: &[f64]) -> Vec<f64> {
         self.entries.chunks(self.size).map(|row| dot(row, x)).collect()

@@ -45,7 +45,11 @@ impl Whitening {
     }
 
     /// How many features the table has, and the map from its rows into the basis.
-    pub(crate) fn shape(&self) -> (usize, Linear) {
+    ///
+    /// The basis is turned first so that half of it is zero, which halves the work; norms and what is whitened do not change.
+    /// [`refine`](Self::refine) comes next: until then, the curvature is that of directions before the turn.
+    pub(crate) fn shape(&mut self) -> (usize, Linear) {
+        self.basis.lower(self.basis.size, Some(&mut self.inverse));
         (self.curvature.len() - 1, linear(&self.basis, self.constant))
     }
 
@@ -129,6 +133,10 @@ impl Metric {
             basis.entries[p * d + k] = -dot(&lean, vectors.row(k)) / length;
         }
         basis.entries[d * d - 1] = (mean / (mean + lambda) / corner).sqrt();
+        if lambda == 0.0 {
+            // All directions are alike: any turn of the features will do, and one of them is half zero.
+            basis.lower(p, None);
+        }
         // The curvature seen along the new coordinates: an orthogonal turn of the whitened ones.
         let scaled = Square::new(d, |row, k| basis.at(row, k) * multipliers[k].sqrt());
         let turn = whitening.inverse.times(&scaled);

@@ -22,6 +22,29 @@ fn an_inverse_is_one() {
 }
 
 #[test]
+fn a_turned_basis_is_half_zero_and_measures_alike() {
+    let basis = Square::new(7, |i, j| ((i * 5 + j * j) as f64).sin());
+    let along = Square::new(7, |i, j| ((i + 4 * j) as f64).cos());
+    let (mut turned, mut back) = (basis.clone(), along.clone());
+    turned.lower(7, Some(&mut back));
+    assert!((0..7).all(|i| turned.row(i)[i + 1..].iter().all(|x| *x == 0.0)));
+    assert!(near(&turned.times(&back), &basis.times(&along)));
+    assert!(near(&turned.times(&turned.transposed()), &basis.times(&basis.transposed())));
+    // It did turn, and turns no more.
+    assert!(!near(&turned, &basis));
+    let once = turned.clone();
+    turned.lower(7, None);
+    assert_eq!(turned, once);
+
+    // The columns beyond are left alone.
+    let mut some = basis.clone();
+    some.lower(4, None);
+    assert!((0..4).all(|i| some.row(i)[i + 1..4].iter().all(|x| *x == 0.0)));
+    assert!((0..7).all(|i| some.row(i)[4..] == basis.row(i)[4..]));
+    assert!(near(&some.times(&some.transposed()), &basis.times(&basis.transposed())));
+}
+
+#[test]
 fn negative_eigenvalues_become_the_blur() {
     for (less, negative) in [(0.0, false), (1.0, true)] {
         let matrix = matrix(less);

@@ -5,7 +5,7 @@ use quietly_data::Table;
 
 use super::{
     ABREAST, Affine, Block, LANES, Linear, Query, Tally, across, dispatch, filled, in_lanes,
-    transform::TILE,
+    transform::{TILE, Tile},
     workers::{Gathered, in_blocks},
 };
 use crate::lattice::{norm, raised};
@@ -281,11 +281,13 @@ impl<L: Fn(f64, f64) -> f64 + Sync> CachedBlock<'_, L> {
 /// The product of one tile of a matrix with several rows; every entry is added up in the order of
 /// the columns.
 #[inline(always)]
-fn multiplied(tile: &[[f64; TILE]], rows: &[f64]) -> [[f64; TILE]; ABREAST] {
-    let width = tile.len();
-    let rows: [&[f64]; ABREAST] = std::array::from_fn(|r| &rows[r * width..][..width]);
+fn multiplied(tile: &Tile, rows: &[f64]) -> [[f64; TILE]; ABREAST] {
+    let Tile { zeros, columns } = tile;
+    let width = zeros + columns.len();
+    let rows: [&[f64]; ABREAST] =
+        std::array::from_fn(|r| &rows[r * width + zeros..][..columns.len()]);
     let mut sums = [[0.0; TILE]; ABREAST];
-    for (j, column) in tile.iter().enumerate() {
+    for (j, column) in columns.iter().enumerate() {
         for r in 0..ABREAST {
             for i in 0..TILE {
                 sums[r][i] += rows[r][j] * column[i];

@@ -67,8 +67,16 @@ impl Columns {
 pub(crate) struct Linear {
     pub(super) offset: Vec<f64>,
     width: usize,
-    /// For every [`TILE`] rows of P: its columns, one after the other, zero where P has ended.
-    pub(super) tiles: Vec<Vec<[f64; TILE]>>,
+    pub(super) tiles: Vec<Tile>,
+}
+
+/// [`TILE`] rows of P, zero where P has ended.
+#[derive(Clone, Debug)]
+pub(super) struct Tile {
+    /// How many columns at its start are zero: what they would add is nothing, and is not added.
+    pub(super) zeros: usize,
+    /// The other columns, one after the other.
+    pub(super) columns: Vec<[f64; TILE]>,
 }
 
 /// As many outputs are made at once as fit in registers for all rows abreast.
@@ -92,7 +100,8 @@ impl Linear {
         let tiles = (0..rows.len().div_ceil(TILE))
             .map(|tile| {
                 let column = |j| std::array::from_fn(|i| entry(tile * TILE + i, j));
-                (0..columns).map(column).collect()
+                let zeros = (0..columns).take_while(|&j| column(j) == [0.0; TILE]).count();
+                Tile { zeros, columns: (zeros..columns).map(column).collect() }
             })
             .collect();
         Self { offset: offset.to_vec(), width: rows.len(), tiles }
