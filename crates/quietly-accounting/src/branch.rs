@@ -7,6 +7,7 @@ use crate::{
     event::{Event, Kind, Neighbours},
     gaussian,
     interval::Interval,
+    objective::Objective,
     part::Part,
     privacy::Answer,
 };
@@ -192,6 +193,13 @@ fn leaf(event: &Event, neighbours: Neighbours) -> Result<Branch, Error> {
             // The dominating pair is itself such a mechanism, so that no bound could be lower.
             let account = Account::part(Part::Promise { epsilon: *epsilon, delta: *delta });
             Branch::exact(account.clone(), account, "promise, privacy loss distribution")
+        }
+        Kind::Objective { noise, bend, slopes } => {
+            let account = |neighbours| {
+                Account::part(Part::Objective(Objective::new(*noise, *bend, *slopes, neighbours)))
+            };
+            let method = "objective perturbation, privacy loss distribution";
+            Branch::exact(account(neighbours), account(Neighbours::AddRemove), method)
         }
         Kind::Poisson { rate, noise } => {
             let method = "Poisson, privacy loss distribution";

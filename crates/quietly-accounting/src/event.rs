@@ -1,5 +1,5 @@
 //! What was done to the data.
-use crate::{correlated::Correlated, error::Error};
+use crate::{correlated::Correlated, error::Error, objective::Slopes};
 
 /// What was done: a mechanism, or mechanisms put together.
 ///
@@ -29,6 +29,7 @@ pub(crate) enum Kind {
     Laplace { scale: f64 },
     Selection { add_remove: f64, replace_one: f64 },
     Promise { epsilon: f64, delta: f64 },
+    Objective { noise: f64, bend: f64, slopes: Slopes },
     Poisson { rate: f64, noise: f64 },
     FixedSize { rate: f64, noise: f64 },
     Allocation { steps: u64, select: u64, noise: f64 },
@@ -105,6 +106,35 @@ impl Event {
         Error::within("epsilon", "from 0.000001 to 100", epsilon, known)?;
         Error::within("delta", "from 0 to 0.5", delta, (0.0..=0.5).contains(&delta))?;
         Ok(Kind::Promise { epsilon, delta }.into())
+    }
+
+    /// The minimiser of a perturbed objective: `noise` is the standard deviation of the perturbation over the longest gradient of
+    /// one record, `bend` the largest second derivative of one record over the objective's strong convexity.
+    ///
+    /// ```
+    /// use quietly_accounting::{Event, Neighbours, Slopes, epsilon, gaussian_mu};
+    ///
+    /// // Logistic regression at ε = 1 with bend up to ε/4 costs what one Gaussian sum costs.
+    /// let noise = 1.0 / gaussian_mu(1.0, 1e-5)?;
+    /// let run = Event::objective(noise, 0.25, Slopes::Logistic { most: 1.0 })?;
+    /// assert!(epsilon(&run, Neighbours::AddRemove, 1e-5)?.upper < 1.004);
+    /// # Ok::<(), quietly_accounting::Error>(())
+    /// ```
+    pub fn objective(noise: f64, bend: f64, slopes: Slopes) -> Result<Event, Error> {
+        let noise = Error::noise("noise", noise)?;
+        Error::within("bend", "above 0 and at most 1", bend, bend > 0.0 && bend <= 1.0)?;
+        match slopes {
+            Slopes::Logistic { most } => {
+                let fine = most > 0.0 && most <= 1.0;
+                Error::within("most", "above 0 and at most 1", most, fine)?;
+            }
+            Slopes::Classes { count } => {
+                let fine = (2..=10_000).contains(&count);
+                Error::within("classes", "from 2 to 10000", count as f64, fine)?;
+            }
+            Slopes::OneSign | Slopes::TwoSigns => {}
+        }
+        Ok(Kind::Objective { noise, bend, slopes }.into())
     }
 
     /// A sum over a sample that each record joins with probability `rate`, on its own, with Gaussian noise.

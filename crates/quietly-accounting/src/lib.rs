@@ -32,6 +32,7 @@ pub use crate::{
     correlated::{Correlated, Participation, Strategy},
     error::Error,
     event::{Event, Neighbours},
+    objective::Slopes,
     privacy::{Answer, curve, delta, epsilon},
 };
 
@@ -50,6 +51,7 @@ mod laplace;
 mod law;
 mod mixture;
 mod normal;
+mod objective;
 mod part;
 mod privacy;
 pub mod renyi;

@@ -5,6 +5,7 @@ use crate::{
     laplace,
     law::{self, Law, Operation},
     mixture::{Kind, Mixture},
+    objective::Objective,
 };
 
 /// One mechanism. Noise is measured in what one record can add; for `Replaced` and `Doubled`, in what one can change.
@@ -26,6 +27,8 @@ pub(crate) enum Part {
     Pure { epsilon: f64 },
     /// Anything (ε, δ)-DP.
     Promise { epsilon: f64, delta: f64 },
+    /// The minimiser of a perturbed objective.
+    Objective(Objective),
     /// One pass of random allocation.
     Allocation { steps: u64, sigma: f64 },
     /// Very many Poisson samples, as one.
@@ -131,6 +134,7 @@ impl Part {
             Part::Known { laws } => laws.iter().map(|(p, mu)| p * mu * mu).sum::<f64>().sqrt(),
             Part::Laplace { scale } => 0.5 / scale,
             Part::Pure { epsilon } | Part::Promise { epsilon, .. } => *epsilon,
+            Part::Objective(o) => o.least(),
             Part::Allocation { steps, sigma } => {
                 ((1.0 / (sigma * sigma)).min(4.0).exp_m1() / *steps as f64).sqrt()
             }
@@ -174,6 +178,7 @@ impl Part {
             }
             Part::Laplace { scale } => 2.0 / scale,
             Part::Pure { epsilon } | Part::Promise { epsilon, .. } => 2.0 * epsilon,
+            Part::Objective(ref o) => o.top(tail),
             Part::Allocation { sigma, .. } => of(Kind::Gaussian, 1.0, sigma),
             Part::Many { ref sampled, .. } => sampled.length(tail) + 16.0 * self.spread(),
         }
@@ -198,6 +203,11 @@ impl Ready<'_> {
                 Part::Laplace { scale } => laplace::laplace(scale, step),
                 Part::Pure { epsilon } => laplace::promise(epsilon, 0.0, step),
                 Part::Promise { epsilon, delta } => laplace::promise(epsilon, delta, step),
+                // A record whose slope stays at its steepest is an instance: a Gaussian.
+                Part::Objective(ref o) if side == Side::Below => {
+                    mixture(Kind::Gaussian, 1.0, 1.0 / o.least())
+                }
+                Part::Objective(ref o) => o.cells(step, tail),
                 Part::Allocation { .. } | Part::Many { .. } => unreachable!("made ready as a law"),
             },
         }

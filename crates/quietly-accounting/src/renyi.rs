@@ -140,6 +140,9 @@ impl Cost {
             Kind::Promise { .. } => {
                 return refuse("the Rényi divergence of a promise, which may be infinite");
             }
+            Kind::Objective { .. } => {
+                return refuse("the Rényi divergence of a perturbed objective");
+            }
             Kind::Allocation { .. } => return refuse("the Rényi divergence of random allocation"),
             Kind::Correlated(run) => {
                 let upper = run.bounds(neighbours)?.upper;

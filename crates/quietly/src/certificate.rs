@@ -122,6 +122,9 @@ impl Certificate {
             | (Mechanism::Selection { replace_one: epsilon, .. }, Neighbours::ReplaceOne) => {
                 format!("exponential mechanism, epsilon {epsilon:.4}")
             }
+            (Mechanism::Objective { noise, .. }, _) => {
+                format!("objective tilted by Gaussian noise, {noise:.4} times one row's longest gradient")
+            }
             (Mechanism::Promise { epsilon, delta }, _) => {
                 format!("proven private as a whole, epsilon {epsilon:.4} and delta {delta:e}")
             }

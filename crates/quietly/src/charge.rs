@@ -2,7 +2,7 @@
 //!
 //! A [`Charge`] is both: the release door takes its noise from it and the accountant its price, so that
 //! what is charged is what runs.
-use quietly_accounting::{Event, Neighbours};
+use quietly_accounting::{Event, Neighbours, Slopes};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -23,6 +23,16 @@ pub enum Mechanism {
         add_remove: f64,
         /// ε when a row is replaced.
         replace_one: f64,
+    },
+    /// The minimiser of an objective with a Gaussian tilt.
+    Objective {
+        /// The tilt's standard deviation over the longest gradient of one row.
+        noise: f64,
+        /// The largest second derivative of one row over the objective's strong convexity.
+        bend: f64,
+        /// What is known of slopes.
+        #[serde(flatten)]
+        slopes: Slopes,
     },
     /// A mechanism that is proven to be (ε, δ)-differentially private, under either relation.
     Promise {
@@ -90,6 +100,12 @@ impl Charge {
         Charge { purpose: purpose.into(), mechanism, times: 1 }
     }
 
+    /// The minimiser of a tilted objective, asked once.
+    pub(crate) fn objective(purpose: &str, noise: f64, bend: f64, slopes: Slopes) -> Self {
+        let mechanism = Mechanism::Objective { noise, bend, slopes };
+        Charge { purpose: purpose.into(), mechanism, times: 1 }
+    }
+
     /// Something asked once that is proven to be (ε, δ)-differentially private.
     pub(crate) fn promise(purpose: &str, epsilon: f64, delta: f64) -> Self {
         let mechanism = Mechanism::Promise { epsilon, delta };
@@ -103,6 +119,7 @@ impl Charge {
                 Event::selection_with(add_remove, replace_one)?
             }
             Mechanism::Promise { epsilon, delta } => Event::promise(epsilon, delta)?,
+            Mechanism::Objective { noise, bend, slopes } => Event::objective(noise, bend, slopes)?,
         };
         Ok(once.repeat(self.times)?)
     }
@@ -212,7 +229,7 @@ impl Stage {
                 Mechanism::Gaussian { noise } => 1.0 / noise,
                 Mechanism::Selection { add_remove, .. } => selection_mu(add_remove),
                 // No Gaussian covers an infinite loss, however rare: a step that promises is priced beyond any budget.
-                Mechanism::Promise { .. } => f64::INFINITY,
+                Mechanism::Promise { .. } | Mechanism::Objective { .. } => f64::INFINITY,
             };
             charge.times as f64 * once * once
         };

@@ -10,8 +10,8 @@
 //! * [`Set`] is where the weights live, and projects onto it; `Within` cuts a ball out of it.
 //! * [`Regulariser`] is r.
 //!
-//! Two kinds of method fit it. One perturbs the objective and minimises (`perturb`, with `corners` for its theorem and `minimise`
-//! and `projected` for minimisers that come with a proof); the other releases a point after every phase of rows (`phases`, and
+//! Two kinds of method fit it. One perturbs the objective and minimises (`perturb`, with `minimise` and `projected` for
+//! minimisers that come with a proof, and `scaling` for rows of even size); the other releases a point after every phase of rows (`phases`, and
 //! one short file for every algorithm).
 pub(crate) use self::examples::Features;
 pub use self::{
@@ -19,11 +19,12 @@ pub use self::{
     planning::Convex,
     program::{Growth, Program},
     regulariser::Regulariser,
+    run::Weights,
+    scaling::RowMap,
     set::Set,
 };
 
 mod constants;
-mod corners;
 mod double;
 mod epoch;
 mod examples;
@@ -45,6 +46,7 @@ mod psa;
 mod psa_two;
 mod regulariser;
 pub(crate) mod run;
+mod scaling;
 mod set;
 mod softmax;
 mod spread;

@@ -49,7 +49,7 @@ pub use crate::{
     budget::Budget,
     certificate::Certificate,
     charge::{Charge, Mechanism, Sampler, Stage},
-    convex::{Convex, Growth, Loss, Program, Regulariser, Set},
+    convex::{Convex, Growth, Loss, Program, Regulariser, RowMap, Set, Weights},
     descent::Residual,
     design::{Design, Reach, Shares},
     error::Error,

@@ -50,6 +50,8 @@ pub enum Method {
     TukeyEm,
     /// The minimiser of a perturbed objective.
     Amp,
+    /// The same on rows that are privately centred, scaled and bounded.
+    ScaledAmp,
     /// Phases of single passes, each released.
     PhasedSgd,
     /// Phased-SGD in balls that halve.
@@ -109,7 +111,7 @@ impl Method {
     }
 
     /// Every method that can be asked for.
-    pub const ALL: [Method; 27] = [
+    pub const ALL: [Method; 28] = [
         Method::Auto,
         Method::FullBatch,
         Method::OnePass,
@@ -128,6 +130,7 @@ impl Method {
         Method::AdaSsp,
         Method::BoostedAdaSsp,
         Method::TukeyEm,
+        Method::ScaledAmp,
         Method::Amp,
         Method::PhasedSgd,
         Method::Psa,
@@ -349,8 +352,17 @@ impl Method {
                 CONVEX,
                 "nothing",
                 "objective perturbation with a certified minimiser, after a private quantile",
-                "the default for classifiers",
+                "rows of even size, or weights in a set",
                 "Iyengar et al.: Towards Practical Differentially Private Convex Optimization",
+            ),
+            Method::ScaledAmp => about(
+                "scaled-amp",
+                "the same on rows that are privately centred, scaled and bounded",
+                CONVEX,
+                "nothing",
+                "objective perturbation with a certified minimiser, after three private statistics",
+                "the default for classifiers",
+                "quietly, after Iyengar et al.",
             ),
             Method::PhasedSgd => about(
                 "phased-sgd",

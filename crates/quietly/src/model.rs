@@ -6,7 +6,12 @@ use std::path::Path;
 use quietly_data::Encoding;
 use serde::{Deserialize, Serialize};
 
-use crate::{certificate::Certificate, error::Error, plan::Plan};
+use crate::{
+    certificate::Certificate,
+    convex::{RowMap, Weights},
+    error::Error,
+    plan::Plan,
+};
 
 pub use self::{classes::Classified, link::Link};
 
@@ -37,6 +42,9 @@ pub struct Model {
     pub intercepts: Vec<f64>,
     /// One weight for every encoded feature; of softmax so many for the first class, then for the second, and so on.
     pub weights: Vec<f64>,
+    /// How a row of features comes to the weights, if not as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<RowMap>,
     /// What was planned before the data was read.
     pub plan: Plan,
     /// What was promised, and why.
@@ -48,12 +56,12 @@ impl Model {
         plan: Plan,
         target: String,
         encoding: Encoding,
-        outputs: Vec<(f64, Vec<f64>)>,
+        learnt: Weights,
         certificate: Certificate,
     ) -> Self {
         // Files that an earlier quietly can read say so.
         let (format, version, link) = (FORMAT.into(), plan.link.version(), plan.link);
-        let (mut intercepts, weights): (Vec<f64>, Vec<Vec<f64>>) = outputs.into_iter().unzip();
+        let (mut intercepts, weights): (Vec<f64>, Vec<Vec<f64>>) = learnt.outputs.into_iter().unzip();
         let weights = weights.concat();
         let intercept = if link == Link::Softmax { 0.0 } else { intercepts.remove(0) };
         Model {
@@ -65,6 +73,7 @@ impl Model {
             intercept,
             intercepts,
             weights,
+            rows: learnt.rows,
             plan,
             certificate,
         }
@@ -75,7 +84,8 @@ impl Model {
         if self.link.is_classifier() {
             return self.classify(features).class as f64;
         }
-        let u = self.weights.iter().zip(features).map(|(w, x)| w * x).sum::<f64>() + self.intercept;
+        let row = self.mapped(features);
+        let u = self.weights.iter().zip(&*row).map(|(w, x)| w * x).sum::<f64>() + self.intercept;
         self.link.apply(u)
     }
 
@@ -124,6 +134,9 @@ impl Model {
         }
         if self.version < self.link.version() {
             return Err("its \"version\" does not know its \"link\"");
+        }
+        if !self.rows.as_ref().is_none_or(|map| map.fits(self.encoding.width())) {
+            return Err("its \"rows\" do not go with its features");
         }
         let classes = self.encoding.target().map_or(0, |target| target.class_count());
         let (width, vectors) = (self.encoding.width(), self.intercepts.len());

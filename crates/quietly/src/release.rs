@@ -126,12 +126,13 @@ impl Door {
         self.key.source()
     }
 
-    /// What a mechanism with a proof of its own is to keep.
-    pub(crate) fn promise(&self, purpose: &str) -> Promise {
+    /// The tilt that is planned for an objective: its noise over the longest gradient of one row, and the most that one row's
+    /// second derivative may be over the objective's strong convexity.
+    pub(crate) fn tilt(&self, purpose: &str) -> (f64, f64) {
         let open = self.open.iter().find(|o| o.purpose == purpose);
         match open.unwrap_or_else(|| panic!("{purpose} is not in the plan")).mechanism {
-            Mechanism::Promise { epsilon, delta } => Promise { epsilon, delta },
-            _ => panic!("{purpose} is not planned as a promise"),
+            Mechanism::Objective { noise, bend, .. } => (noise, bend),
+            _ => panic!("{purpose} is not planned as an objective"),
         }
     }
 
@@ -268,6 +269,19 @@ impl Door {
             panic!("{purpose} is not planned as a promise");
         };
         mechanism(value.declassify(), Promise { epsilon, delta }, stream, step)
+    }
+
+    /// Works with a tilted objective, once: what comes out is private still, as it is only near the minimiser, whose law the
+    /// plan's charge is for.
+    pub(crate) fn objective<T, U>(
+        &mut self,
+        purpose: &str,
+        value: Private<T>,
+        work: impl FnOnce(T, &Stream, u64) -> Result<U, Error>,
+    ) -> Result<Private<U>, Error> {
+        let (planned, stream, step) = self.enter(purpose);
+        assert!(matches!(planned, Mechanism::Objective { .. }), "{purpose} is planned otherwise");
+        value.map(|value| work(value, stream, step)).transpose()
     }
 
     fn gaussian(&mut self, purpose: &str) -> (f64, &Stream, u64) {

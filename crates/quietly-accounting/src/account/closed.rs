@@ -73,6 +73,7 @@ impl Account {
                 Part::Pure { epsilon } => t * epsilon * (1.0 + 1e-12),
                 Part::Promise { delta, .. } if t * delta * (1.0 + 1e-12) > share => f64::INFINITY,
                 Part::Promise { epsilon, .. } => t * epsilon * (1.0 + 1e-12),
+                Part::Objective(_) => f64::INFINITY,
                 Part::Replaced { sigma, .. } => gaussian(2.0 * t.sqrt() / sigma),
                 Part::Poisson { sigma, .. }
                 | Part::Doubled { sigma, .. }

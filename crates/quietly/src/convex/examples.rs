@@ -118,6 +118,54 @@ pub(crate) fn rounding(glm: Glm, radius: f64, size: usize, rows: f64, weights: f
     1.01 * U * rows * radius * (slope + score)
 }
 
+/// Works on consecutive ranges of rows; the ranges follow from the number of rows alone.
+pub(crate) fn in_parts<T: Send>(
+    threads: usize,
+    all: Range<usize>,
+    work: impl Fn(Range<usize>) -> T + Sync,
+) -> Vec<T> {
+    let (start, rows) = (all.start, all.len());
+    let part = rows.div_ceil(PARTS).next_multiple_of(RUN).max(16 * RUN);
+    let parts = rows.div_ceil(part);
+    let next = AtomicUsize::new(0);
+    let run = || {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= parts {
+                return done;
+            }
+            let end = rows.min((at + 1) * part);
+            done.push((at, work(start + at * part..start + end)));
+        }
+    };
+    let mut all: Vec<(usize, T)> = thread::scope(|scope| {
+        let others = threads.min(parts).saturating_sub(1);
+        let handles: Vec<_> = (0..others).map(|_| scope.spawn(&run)).collect();
+        let mut all = run();
+        for handle in handles {
+            all.extend(handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        all
+    });
+    all.sort_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, part)| part).collect()
+}
+
+impl<'a> Features<'a> {
+    /// Row i of `width` features.
+    #[inline(always)]
+    pub(crate) fn row(self, i: usize, width: usize) -> Row<'a> {
+        match self {
+            Features::Dense(all) => Row::Dense(&all[i * width..][..width]),
+            Features::Sparse { starts, index, values } => {
+                let range = starts[i]..starts[i + 1];
+                Row::Sparse(&index[range.clone()], &values[range])
+            }
+        }
+    }
+}
+
 impl<'a> Examples<'a> {
     /// Rows of this shape. A target that is not a number makes a row the null record.
     pub(crate) fn new(
@@ -177,30 +225,14 @@ impl<'a> Examples<'a> {
         self.width + usize::from(self.constant != 0.0)
     }
 
-    /// What no row's norm exceeds.
-    pub(crate) fn radius(&self) -> f64 {
-        self.radius
-    }
-
-    /// The target of row i.
-    pub(crate) fn target(&self, i: usize) -> f64 {
-        self.target[i]
-    }
-
     /// The norm of every row before it was bounded, with its constant; not below.
     pub(crate) fn norms(&self) -> &[f64] {
         &self.norms
     }
 
     #[inline(always)]
-    pub(crate) fn row(&self, i: usize) -> Row<'_> {
-        match self.features {
-            Features::Dense(all) => Row::Dense(&all[i * self.width..][..self.width]),
-            Features::Sparse { starts, index, values } => {
-                let range = starts[i]..starts[i + 1];
-                Row::Sparse(&index[range.clone()], &values[range])
-            }
-        }
+    fn row(&self, i: usize) -> Row<'_> {
+        self.features.row(i, self.width)
     }
 
     /// ⟨w, z⟩ of row i; the weight of the constant is the last.
@@ -223,7 +255,7 @@ impl<'a> Examples<'a> {
     /// Σ slope·z over some rows at weights `w`, one slope for every output, in one order.
     pub(crate) fn gradient(&self, glm: Glm, w: &[f64], rows: Range<usize>) -> Vec<f64> {
         let (outputs, size) = (glm.outputs(), self.size());
-        let parts = self.in_parts(rows, |range| {
+        let parts = in_parts(self.threads, rows, |range| {
             let mut total = vec![Double::default(); outputs * size];
             let (mut run, mut slopes) = (vec![0.0; outputs * size], vec![0.0; outputs]);
             for start in range.clone().step_by(RUN) {
@@ -262,7 +294,7 @@ impl<'a> Examples<'a> {
     ) -> (Vec<Double>, f64) {
         let (outputs, size) = (glm.outputs(), self.size());
         let count = rows.len() as f64;
-        let parts = self.in_parts(rows, |range| {
+        let parts = in_parts(self.threads, rows, |range| {
             let mut total = vec![Double::default(); outputs * size];
             let mut slopes = vec![Double::default(); outputs];
             for i in range.filter(|&i| self.scales[i] != 0.0) {
@@ -294,40 +326,6 @@ impl<'a> Examples<'a> {
         let slope = glm.steepest * (count * 2f64.powi(-96) + 2f64.powi(-80));
         let score = glm.bend * (size as f64 + 8.0) * norm * self.radius * 2f64.powi(-96);
         (total, count * self.radius * (slope + score))
-    }
-
-    /// Works on consecutive ranges of rows; the ranges follow from the number of rows alone.
-    fn in_parts<T: Send>(
-        &self,
-        all: Range<usize>,
-        work: impl Fn(Range<usize>) -> T + Sync,
-    ) -> Vec<T> {
-        let (start, rows) = (all.start, all.len());
-        let part = rows.div_ceil(PARTS).next_multiple_of(RUN).max(16 * RUN);
-        let parts = rows.div_ceil(part);
-        let next = AtomicUsize::new(0);
-        let run = || {
-            let mut done = Vec::new();
-            loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                if at >= parts {
-                    return done;
-                }
-                let end = rows.min((at + 1) * part);
-                done.push((at, work(start + at * part..start + end)));
-            }
-        };
-        let mut all: Vec<(usize, T)> = thread::scope(|scope| {
-            let others = self.threads.min(parts).saturating_sub(1);
-            let handles: Vec<_> = (0..others).map(|_| scope.spawn(&run)).collect();
-            let mut all = run();
-            for handle in handles {
-                all.extend(handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            }
-            all
-        });
-        all.sort_by_key(|(at, _)| *at);
-        all.into_iter().map(|(_, part)| part).collect()
     }
 
     /// About the second derivative of the sum at `w`, from at most `most` rows spread evenly; row by row, symmetric.

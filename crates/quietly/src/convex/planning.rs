@@ -9,7 +9,7 @@ use super::{
     program::{Growth, Program},
     psa, psa_two,
     regulariser::Regulariser,
-    run,
+    run, scaling,
     set::Set,
 };
 use crate::{
@@ -132,7 +132,7 @@ impl Convex {
     ///
     /// [`Error::Parameter`] for anything that does not go together, [`Error::Accounting`] if the budget cannot be met.
     pub fn plan(&self, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
-        let program = self.program(width)?;
+        let mut program = self.program(width)?;
         let mut plan = Plan::empty(self.link, self.method, rows, width, budget)?;
         if !budget.is_private() {
             plan.method = Method::Exact;
@@ -140,15 +140,22 @@ impl Convex {
             return Ok(plan.sealed());
         }
         plan.method = match self.method {
+            Method::Auto | Method::Exact if self.can_scale(width) => Method::ScaledAmp,
             Method::Auto | Method::Exact => Method::Amp,
             other => other,
         };
+        if plan.method == Method::ScaledAmp {
+            let want = "everywhere, with a constant and no bound of their own, for scaled rows";
+            Error::unless(self.can_scale(width), "weights and rows", want, "otherwise")?;
+            program.scale();
+        }
         let links = plan.method.about().links;
         let fine = links.contains(&plan.link);
         Error::unless(fine, "method", "one for this model", plan.method.name())?;
         plan.convex = Some(program);
-        let mu = quietly_accounting::gaussian_mu(budget.epsilon(), budget.delta())?;
-        if plan.method != Method::Amp {
+        // What a row that is there or not may cost.
+        let mu = plan.mu()?;
+        if !matches!(plan.method, Method::Amp | Method::ScaledAmp) {
             plan.phase(mu)?;
         } else {
             plan.program().glm(width, plan.program().longest)?;
@@ -156,6 +163,14 @@ impl Convex {
         let shape = plan.clone();
         plan.calibrate(|noise| stages(&shape, mu, noise))?;
         Ok(plan.sealed())
+    }
+
+    /// Whether rows may be centred and scaled: not where weights must stay in a set, or rows are bounded in a way of their own, or
+    /// there are too many features for a copy of the rows without zeros.
+    fn can_scale(&self, width: usize) -> bool {
+        let plain = self.set == Set::Everything && self.l1.is_none() && self.finds_radius;
+        let regular = self.regulariser == Regulariser::default() && self.constant != 0.0;
+        plain && regular && width <= 2000
     }
 
     fn program(&self, width: usize) -> Result<Program, Error> {
@@ -181,6 +196,8 @@ impl Convex {
             l1: self.l1,
             longest,
             finds_radius: self.finds_radius,
+            scales: false,
+            cut: 1.0,
             stages: None,
             growth: self.growth,
         })
@@ -188,6 +205,13 @@ impl Convex {
 }
 
 impl Plan {
+    /// What the whole budget is worth in Gaussian noise, for a row that is there or not.
+    fn mu(&self) -> Result<f64, Error> {
+        let mu = quietly_accounting::gaussian_mu(self.budget.epsilon(), self.budget.delta())?;
+        let replaced = self.budget.neighbours() == Neighbours::ReplaceOne;
+        Ok(if replaced { 0.5 * mu } else { mu })
+    }
+
     pub(crate) fn program(&self) -> &Program {
         self.convex.as_ref().expect("a convex plan has a program")
     }
@@ -198,7 +222,7 @@ impl Plan {
         let relation = self.budget.neighbours();
         Error::unless(relation == Neighbours::ReplaceOne, "neighbours", want, relation.name())?;
         let (method, program) = (self.method, self.program());
-        let ground = program.ground(self.width, program.longest, mu)?;
+        let ground = program.ground(self.width, program.longest, 2.0 * mu)?;
         let want = "bounded: --constraint l2 --radius B, or l1";
         Error::unless(ground.distance.is_finite(), "set of weights", want, "everything")?;
         let smooth = ground.smooth.is_finite() || method == Method::PhasedErm;
@@ -270,14 +294,16 @@ pub(crate) fn phases(plan: &Plan, ground: &Ground) -> Result<Vec<Phase>, Error> 
 /// The questions of a method, where the whole budget is worth `mu`.
 fn stages(plan: &Plan, mu: f64, noise: f64) -> Vec<Stage> {
     let (budget, mut stages) = (plan.budget, Vec::new());
-    if plan.program().finds_radius {
+    if plan.program().scales {
+        stages.extend(scaling::stages(mu, budget.neighbours()));
+    } else if plan.program().finds_radius {
         stages.push(run::radius_stage(RADIUS_SHARE.sqrt() * mu, budget.neighbours()));
     }
     match plan.sampler {
         Sampler::Places { steps } => {
             stages.push(Stage::new("phases", steps, vec![Charge::sum(PHASE, noise)]));
         }
-        _ => stages.extend(perturb::stages(budget.delta(), mu, noise)),
+        _ => stages.extend(perturb::stages(plan, mu, noise)),
     }
     stages
 }
@@ -286,12 +312,14 @@ fn stages(plan: &Plan, mu: f64, noise: f64) -> Vec<Stage> {
 pub(crate) fn questions(plan: &Plan) -> Option<Vec<Stage>> {
     let program = plan.convex.as_ref()?;
     let right = match (plan.method, plan.sampler) {
-        (Method::Amp, Sampler::Full) => true,
+        (Method::Amp, Sampler::Full) => !program.scales,
+        (Method::ScaledAmp, Sampler::Full) => program.scales,
         (_, Sampler::Places { steps }) if plan.budget.neighbours() == Neighbours::ReplaceOne => {
             let ground = program.ground(plan.width, program.longest, 1.0).ok()?;
             phases(plan, &ground).ok()?.len() as u64 == steps
         }
         _ => false,
     };
-    right.then(|| stages(plan, 1.0, 1.0))
+    let mu = plan.mu().ok()?;
+    right.then(|| stages(plan, mu, 1.0))
 }

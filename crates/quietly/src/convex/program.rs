@@ -5,6 +5,7 @@ use super::{
     constants::{Constants, Domain, constants},
     glm::Glm,
     loss::Loss,
+    perturb,
     phases::Ground,
     regulariser::Regulariser,
     set::Set,
@@ -31,6 +32,11 @@ pub struct Program {
     pub longest: f64,
     /// Whether a tighter bound on rows is found privately first.
     pub finds_radius: bool,
+    /// Whether rows are centred, scaled and bounded privately first; then the constant is in units of their radius.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scales: bool,
+    /// Slopes of the logistic loss are cut here.
+    pub cut: f64,
     /// How many stages or epochs there are, where that hangs on more than the number of rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<u32>,
@@ -49,6 +55,12 @@ pub struct Growth {
 }
 
 impl Program {
+    /// The same on rows that are centred and scaled.
+    pub(crate) fn scale(&mut self) {
+        (self.scales, self.finds_radius) = (true, false);
+        (self.cut, self.constant) = (perturb::CUT, 0.3);
+    }
+
     /// How many weights there are for `width` features.
     pub(crate) fn size(&self, width: usize) -> usize {
         self.loss.outputs() * (width + usize::from(self.constant != 0.0))
@@ -75,7 +87,9 @@ impl Program {
         let want = "smooth: take a loss without a corner, or phased-erm";
         Error::unless(smooth.is_some(), "the loss", want, "one with a corner")?;
         let bend = smooth.expect("was looked at") / (radius * radius);
-        Ok(Glm { loss: self.loss, steepest: lipschitz / radius, bend })
+        // A slope that is cut never decreases: what is minimised is convex, and as smooth.
+        let cut = if self.loss == Loss::Logistic { self.cut } else { f64::INFINITY };
+        Ok(Glm { loss: self.loss, steepest: (lipschitz / radius).min(cut), bend })
     }
 
     /// What phases are planned by, for rows no longer than `radius` and releases worth `mu`.

@@ -10,6 +10,7 @@ use super::{
     phases::{self, PHASE},
     planning,
     program::Program,
+    scaling::{self, Found, RowMap},
     minimise::{Objective, Terms},
     set::Set,
 };
@@ -18,6 +19,7 @@ use crate::{
     counts::tally,
     error::Error,
     full_batch::quarters,
+    linalg::dot,
     method::Method,
     model::Link,
     pass::Grid,
@@ -44,6 +46,11 @@ pub(crate) struct Fitting<'a, 'w> {
     pub(crate) rows: f64,
     /// What no row exceeds: released, or known.
     pub(crate) radius: f64,
+    /// The constant feature.
+    pub(crate) constant: f64,
+    /// The share of the last class, and the score that says as much; released, or one half and zero.
+    pub(crate) share: f64,
+    pub(crate) offset: f64,
 }
 
 /// The question for a bound on rows, worth `mu`.
@@ -68,22 +75,33 @@ fn target(plan: &Plan, raw: f64, range: (f64, f64)) -> f64 {
     }
 }
 
-/// The intercept and the weights of every output, for targets as they came.
-fn parted(plan: &Plan, weights: &[f64], range: (f64, f64)) -> Vec<(f64, Vec<f64>)> {
-    let program = plan.program();
-    let size = plan.width + usize::from(program.constant != 0.0);
-    let one = |w: &[f64]| {
-        let intercept = w.get(plan.width).map_or(0.0, |w| w * program.constant);
-        let weights = w[..plan.width].to_vec();
-        if program.loss.needs_labels() {
-            return (intercept, weights);
-        }
-        Unit::new(Link::Linear, range).back(intercept, weights)
-    };
-    weights.chunks_exact(size).map(one).collect()
+/// What a convex plan learns.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Weights {
+    /// The intercept and the weights of every output.
+    pub outputs: Vec<(f64, Vec<f64>)>,
+    /// How rows come to the weights, if not as they are.
+    pub rows: Option<RowMap>,
 }
 
-/// Reads a table and fits it: the intercept and the weights of every output.
+impl Weights {
+    /// The score of every output for a row of features.
+    pub fn scores(&self, features: &[f64]) -> Vec<f64> {
+        let mapped = self.rows.as_ref().map(|map| map.apply(features));
+        let row = mapped.as_deref().unwrap_or(features);
+        let score = |(intercept, w): &(f64, Vec<f64>)| intercept + dot(w, row);
+        self.outputs.iter().map(score).collect()
+    }
+}
+
+impl From<(f64, Vec<f64>)> for Weights {
+    fn from(output: (f64, Vec<f64>)) -> Weights {
+        Weights { outputs: vec![output], rows: None }
+    }
+}
+
+/// Reads a table and fits it.
 pub(crate) fn read(
     plan: &Plan,
     source: &Source,
@@ -91,7 +109,7 @@ pub(crate) fn read(
     range: (f64, f64),
     door: &mut Door,
     watch: &mut Watch<'_>,
-) -> Result<Vec<(f64, Vec<f64>)>, Error> {
+) -> Result<Weights, Error> {
     // Where rows are taken by their place, a null record keeps its own.
     let places = matches!(plan.sampler, Sampler::Places { .. });
     let encoding = if places { encoding.keeping_places() } else { encoding.clone() };
@@ -109,59 +127,66 @@ pub(crate) fn read(
     fit(plan, rows, range, door, watch)
 }
 
-/// The intercept and the weights of every output, for rows of features and targets as they came.
+/// Fits rows of features and targets as they came.
 pub(crate) fn fit(
     plan: &Plan,
     rows: Private<(Features<'_>, &[f64])>,
     range: (f64, f64),
     door: &mut Door,
     watch: &mut Watch<'_>,
-) -> Result<Vec<(f64, Vec<f64>)>, Error> {
+) -> Result<Weights, Error> {
     let (features, raw) = rows.split();
-    let target = raw.map(|raw| raw.iter().map(|&y| target(plan, y, range)).collect());
-    Ok(parted(plan, &weights(plan, features, target, door, watch)?, range))
-}
-
-/// The weights of every output, each with that of the constant last.
-fn weights(
-    plan: &Plan,
-    features: Private<Features<'_>>,
-    target: Private<Vec<f64>>,
-    door: &mut Door,
-    watch: &mut Watch<'_>,
-) -> Result<Vec<f64>, Error> {
-    let program = plan.program();
-    let shape = Shape {
-        width: plan.width,
-        constant: program.constant,
-        l1: program.l1,
-        radius: program.longest,
-    };
-    let threads = door.threads();
+    let target: Private<Vec<f64>> =
+        raw.map(|raw| raw.iter().map(|&y| target(plan, y, range)).collect());
+    let (program, threads) = (plan.program(), door.threads());
     let count = target.as_ref().map(|target| target.len());
-    let rows = door.public_rows(plan.budget.neighbours(), count).map_or(plan.rows as f64, |n| n as f64);
+    let rows = door.public_rows(plan.budget.neighbours(), count);
+    let rows = rows.map_or(plan.rows as f64, |n| n as f64);
+    let (width, longest) = (plan.width, program.longest);
+    let shape = Shape { width, constant: program.constant, l1: program.l1, radius: longest };
+    let mut run =
+        Fitting { plan, program, door, watch, rows, radius: longest, share: 0.5, offset: 0.0, constant: shape.constant };
+    if program.scales {
+        let Found { map, share } =
+            scaling::find(run.door, &features, &target, (width, longest, rows))?;
+        run.constant = program.constant * map.radius;
+        run.radius = map.radius * (1.0 + program.constant * program.constant).sqrt() * (1.0 + 1e-12);
+        if program.loss == Loss::Logistic {
+            (run.share, run.offset) = (share, (share / (1.0 - share)).ln());
+        }
+        let shape = Shape { constant: run.constant, radius: run.radius, ..shape };
+        let rows = features.zip(target).map(|(features, target)| {
+            let rows = map.rows(features, target.len(), threads);
+            (rows, target)
+        });
+        let examples = rows.as_ref().map(|(rows, target)| {
+            Examples::new(shape, Features::Dense(rows), target.clone(), threads)
+        });
+        let weights = perturb::fit(&mut run, examples)?;
+        return Ok(Weights { outputs: run.parted(&weights, range), rows: Some(map) });
+    }
     let mut examples =
         features.zip(target).map(|(features, target)| Examples::new(shape, features, target, threads));
-    let mut radius = program.longest;
-    if program.finds_radius {
-        let radii = quarters(program.longest, -RADII, 0);
+    if program.finds_radius && plan.budget.is_private() {
+        let radii = quarters(longest, -RADII, 0);
         let grid = Grid::new(radii.clone());
-        let counts = examples.as_ref().map(|e| tally(e.norms(), grid.bins(), |x| grid.bin(x), threads));
-        radius = radii[door.quantile(RADIUS, MOST_ROWS, counts)?];
-        examples = examples.map(|examples| examples.bounded_by(radius));
+        let norms = |e: &Examples<'_>| tally(e.norms(), grid.bins(), |x| grid.bin(x), threads);
+        let counts = examples.as_ref().map(norms);
+        run.radius = radii[run.door.quantile(RADIUS, MOST_ROWS, counts)?];
+        examples = examples.map(|examples| examples.bounded_by(run.radius));
     }
-    let mut run = Fitting { plan, program, door, watch, rows, radius };
-    match plan.method {
-        Method::Exact => exact(&mut run, examples),
-        Method::Amp => perturb::fit(&mut run, examples),
+    let weights = match plan.method {
+        Method::Exact => exact(&mut run, examples)?,
+        Method::Amp => perturb::fit(&mut run, examples)?,
         _ => {
             // A replaced row moves a point twice as far as noise is planned for.
             let mu = 2.0 / run.door.noise(PHASE);
-            let ground = program.ground(plan.width, radius, mu)?;
+            let ground = program.ground(width, run.radius, mu)?;
             let phases = planning::phases(plan, &ground)?;
-            phases::fit(&mut run, &examples, &phases, &ground)
+            phases::fit(&mut run, &examples, &phases, &ground)?
         }
-    }
+    };
+    Ok(Weights { outputs: run.parted(&weights, range), rows: None })
 }
 
 /// The minimiser itself, for plans that promise nothing.
@@ -172,12 +197,13 @@ fn exact(run: &mut Fitting<'_, '_>, examples: Private<Examples<'_>>) -> Result<V
     run.door.plain(examples, |examples| {
         let rows = examples.rows().max(1) as f64;
         // Separable classes have no minimiser: a little ridge gives them one.
-        let strong = rows * program.regulariser.ridge.max(1e-9 * glm.bend * run.radius * run.radius);
+        let smooth = glm.bend * run.radius * run.radius;
+        let strong = (rows * program.regulariser.ridge).max(1e-3 * smooth);
         let terms = Terms { glm, radius: run.radius, size: all / glm.outputs(), strong };
         let tilt = vec![0.0; all];
         let objective = Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
         let mut keep_on = |pass: u64| tell(watch, "pass", pass, pass.max(30));
-        let near = 1e-3 / run.radius;
+        let near = (1e-4 / run.radius).max(terms.least_distance(rows, 1e3 / run.radius, 0.0));
         let found = match &program.set {
             Set::Everything => objective.minimise(near, &mut keep_on)?,
             set => {
@@ -191,6 +217,20 @@ fn exact(run: &mut Fitting<'_, '_>, examples: Private<Examples<'_>>) -> Result<V
 }
 
 impl<'a> Fitting<'a, '_> {
+    /// The intercept and the weights of every output, for targets as they came.
+    fn parted(&self, weights: &[f64], range: (f64, f64)) -> Vec<(f64, Vec<f64>)> {
+        let (width, program) = (self.plan.width, self.program);
+        let one = |w: &[f64]| {
+            let intercept = w.get(width).map_or(0.0, |w| w * self.constant);
+            let weights = w[..width].to_vec();
+            if program.loss.needs_labels() {
+                return (intercept, weights);
+            }
+            Unit::new(Link::Linear, range).back(intercept, weights)
+        };
+        weights.chunks_exact(program.size(width) / program.loss.outputs()).map(one).collect()
+    }
+
     /// The set, if weights are to be sought within it; otherwise they are projected onto it in the end.
     ///
     /// The proof of how near a minimiser is needs the number of rows within a set, which only replace-one makes public.

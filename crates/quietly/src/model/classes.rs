@@ -1,4 +1,6 @@
 //! What a classifier makes of a row.
+use std::borrow::Cow;
+
 use super::{Link, Model, link::sigmoid};
 
 /// What a classifier says about one row.
@@ -22,6 +24,7 @@ impl Model {
     ///
     /// If the model is no classifier.
     pub fn classify(&self, features: &[f64]) -> Classified {
+        let features = &*self.mapped(features);
         match self.link {
             Link::Logistic => {
                 let score = sum(&self.weights, features, self.intercept);
@@ -37,6 +40,14 @@ impl Model {
             Link::Linear | Link::Relu | Link::Robust | Link::Quantile => {
                 panic!("a {} model has no classes", self.link.name())
             }
+        }
+    }
+
+    /// The row as it comes to the weights.
+    pub(super) fn mapped<'a>(&self, features: &'a [f64]) -> Cow<'a, [f64]> {
+        match &self.rows {
+            Some(map) => map.apply(features).into(),
+            None => features.into(),
         }
     }
 

@@ -32,6 +32,9 @@ impl fmt::Display for Plan {
                     Mechanism::Selection { add_remove, .. } => {
                         format!("a choice at epsilon {add_remove:.4}")
                     }
+                    Mechanism::Objective { noise, .. } => {
+                        format!("tilted by {noise:.2} times one row's gradient")
+                    }
                     Mechanism::Promise { epsilon, delta } => {
                         format!("proven as a whole, epsilon {epsilon:.4} at delta {delta:e}")
                     }

@@ -7,7 +7,7 @@ use quietly_noise::Key;
 use super::Plan;
 use crate::{
     charge::Sampler,
-    convex,
+    convex::{self, Weights},
     design::Reach,
     error::Error,
     exact, full_batch,
@@ -79,6 +79,34 @@ impl Plan {
         self.through(&mut door, table, public, range, watch)
     }
 
+    /// Fits a table in memory with a plan that [`Convex`](crate::Convex) made. Targets are the numbers of classes, or lie in `range`.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run), and [`Error::Parameter`] if the plan is another's.
+    ///
+    /// # Panics
+    ///
+    /// As [`run`](Self::run).
+    pub fn learn(
+        &self,
+        table: &Private<Table>,
+        range: (f64, f64),
+        key: Key,
+        threads: usize,
+        watch: &mut Watch<'_>,
+    ) -> Result<Weights, Error> {
+        self.check()?;
+        let want = "one that Convex::plan made; take Plan::run for others";
+        Error::unless(self.convex.is_some(), "plan", want, self.link.name())?;
+        let mut door = Door::new(key, &self.stages, threads);
+        let rows = table.as_ref().map(|table| {
+            assert_eq!(table.width(), self.width, "the planned number of features");
+            (convex::Features::Dense(table.features()), table.target())
+        });
+        convex::run::fit(self, rows, range, &mut door, watch)
+    }
+
     /// The same, through a door that is there.
     pub(crate) fn through(
         &self,
@@ -89,13 +117,8 @@ impl Plan {
         watch: &mut Watch<'_>,
     ) -> Result<(f64, Vec<f64>), Error> {
         let threads = door.threads();
-        if self.convex.is_some() {
-            let rows = table.as_ref().map(|t| (convex::Features::Dense(t.features()), t.target()));
-            let mut outputs = convex::run::fit(self, rows, range, door, watch)?;
-            let want = "one with a single score; take Plan::fit for several classes";
-            Error::unless(outputs.len() == 1, "model", want, outputs.len())?;
-            return Ok(outputs.remove(0));
-        }
+        let want = "one of a regression; take Plan::learn for others";
+        Error::unless(self.convex.is_none(), "plan", want, self.link.name())?;
         let unit = Unit::new(self.link, range);
         if self.reach() == Reach::Nothing && self.budget.is_private() {
             return Ok((0.5 * range.0 + 0.5 * range.1, vec![0.0; self.width]));
@@ -168,7 +191,7 @@ impl Plan {
         let target = if classes { encoding.expect_classes()? } else { encoding.expect_range()? };
         let (target, range) = (target.clone(), (target.lo, target.hi));
         let origin = self.budget.is_private().then_some(key.source());
-        let outputs = if self.convex.is_some() {
+        let weights = if self.convex.is_some() {
             tell(watch, "reading", 0, source.bytes())?;
             let mut door = Door::new(key, &self.stages, threads);
             convex::run::read(self, source, encoding, range, &mut door, watch)?
@@ -181,7 +204,7 @@ impl Plan {
             let spill = Spill::new(source, encoding, steps, &sampling, threads, &mut on)?;
             let rows = one_pass::Feed::Disk(spill);
             let (intercept, weights) = one_pass::fit(self, rows, &unit, &mut door, threads, watch)?;
-            vec![unit.back(intercept, weights)]
+            Weights::from(unit.back(intercept, weights))
         } else {
             tell(watch, "reading", 0, source.bytes())?;
             let table = source.read(encoding, threads)?;
@@ -189,10 +212,10 @@ impl Plan {
                 Some(public) => Some(rows_of_public(public, encoding, threads)?),
                 None => None,
             };
-            vec![self.run_beside(&table, public.as_ref(), range, key, threads, watch)?]
+            self.run_beside(&table, public.as_ref(), range, key, threads, watch)?.into()
         };
         let certificate = self.certificate(unit_of_privacy, origin)?;
-        Ok(Model::new(self.clone(), target.name, encoding.clone(), outputs, certificate))
+        Ok(Model::new(self.clone(), target.name, encoding.clone(), weights, certificate))
     }
 }
 
