@@ -95,7 +95,8 @@ impl Objective {
             (_, false) => vec![vec![(1.0, others)]],
             (_, true) => vec![vec![(2.0, others * others), (1.0, 2.0 * others)]],
         };
-        let scaled = |case: Vec<(f64, f64)>| case.into_iter().map(|(n, k)| (n * most * mu, k)).collect();
+        let scaled =
+            |case: Vec<(f64, f64)>| case.into_iter().map(|(n, k)| (n * most * mu, k)).collect();
         let extra = match slopes {
             Slopes::Classes { count } => others * (2.0 * bend / count as f64).ln_1p(),
             _ => bend.ln_1p(),
@@ -206,11 +207,15 @@ mod tests {
         for target in [0.1, 0.5, 1.0, 3.0] {
             let mu = gaussian_mu(target, 1e-5).unwrap();
             let price = |bend: f64, most: f64| {
-                let event = Event::objective(1.0 / mu, 0.25 * bend, Slopes::Logistic { most }).unwrap();
+                let event =
+                    Event::objective(1.0 / mu, 0.25 * bend, Slopes::Logistic { most }).unwrap();
                 epsilon(&event, Neighbours::AddRemove, 1e-5).unwrap()
             };
             let found = price(target, 1.0);
-            assert!(found.upper >= target * (1.0 - 1e-9) && found.upper < 1.004 * target, "{found:?}");
+            assert!(
+                found.upper >= target * (1.0 - 1e-9) && found.upper < 1.004 * target,
+                "{found:?}"
+            );
             assert!(found.lower > 0.99 * target);
             // Four times the curvature costs something, cut slopes cost less.
             let dearer = price((4.0 * target).min(4.0), 1.0).upper;

@@ -170,7 +170,6 @@ pub(crate) fn plan(only: &PlanOnly, screen: &mut Screen) -> Result<(), Failure> 
         None => schema.columns.iter().map(|(name, _)| name.clone()).collect(),
     };
     let encoding = only.recipe.columns.encoding(&schema, &columns)?;
-    encoding.expect_range().map_err(quietly::Error::from)?;
     let plan = only.recipe.plan(only.kind, &schema, &encoding)?;
     if only.json {
         return Ok(screen.say_json(&serde_json::to_value(&plan).expect("plain fields"))?);
@@ -201,7 +200,6 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     if source.is_sparse() && !matches!(fit.kind, Model::Linear | Model::Relu) {
         encoding = encoding.zero_stays_zero();
     }
-    encoding.expect_range().map_err(quietly::Error::from)?;
     let plan = fit.recipe.plan(fit.kind, &schema, &encoding)?;
     let path = fit.output.clone().unwrap_or_else(|| format!("{}.quietly", columns.target).into());
     // An output that cannot be written is found out before anything is spent.

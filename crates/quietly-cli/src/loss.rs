@@ -130,9 +130,19 @@ impl Shape {
             Model::Svm => {
                 let count = classes()?.class_count();
                 if count != 2 {
-                    return Err(Failure::Classes(count));
+                    let (name, want) = (
+                        "classes of a support vector machine",
+                        "two; take `fit logistic` for more",
+                    );
+                    return Err(
+                        quietly::Error::Parameter { name, want, got: count.to_string() }.into()
+                    );
                 }
-                if method == Method::PhasedErm { Loss::Hinge } else { Loss::SmoothHinge { width: 0.5 } }
+                if method == Method::PhasedErm {
+                    Loss::Hinge
+                } else {
+                    Loss::SmoothHinge { width: 0.5 }
+                }
             }
             Model::Robust => Loss::Huber { width: ROBUST },
             Model::Quantile if method == Method::PhasedErm => Loss::Quantile { level },

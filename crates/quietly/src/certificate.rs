@@ -123,7 +123,9 @@ impl Certificate {
                 format!("exponential mechanism, epsilon {epsilon:.4}")
             }
             (Mechanism::Objective { noise, .. }, _) => {
-                format!("objective tilted by Gaussian noise, {noise:.4} times one row's longest gradient")
+                format!(
+                    "objective tilted by Gaussian noise, {noise:.4} times one row's longest gradient"
+                )
             }
             (Mechanism::Promise { epsilon, delta }, _) => {
                 format!("proven private as a whole, epsilon {epsilon:.4} and delta {delta:e}")
@@ -176,7 +178,10 @@ impl fmt::Display for Certificate {
                 writeln!(f, "asked    each row in one of {steps} parts:")?;
             }
             Sampler::Places { steps } => {
-                writeln!(f, "asked    each row in one of {steps} parts, by its place in the table:")?;
+                writeln!(
+                    f,
+                    "asked    each row in one of {steps} parts, by its place in the table:"
+                )?;
             }
             Sampler::Poisson { steps, rate } => {
                 writeln!(

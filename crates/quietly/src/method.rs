@@ -171,7 +171,8 @@ impl Method {
         let even = "features of like size and little correlation";
         let allocation = "each row in one random step (random allocation), after a few questions to all: a certified upper bound";
         let parts = "each row in one part, no amplification, after a question to all: a certified upper bound";
-        let places = "each row in one phase by its place, replace-one only: the price of one release";
+        let places =
+            "each row in one phase by its place, replace-one only: the price of one release";
         let composed =
             "composition of Gaussian sums and private quantiles: a certified upper bound";
         match self {

@@ -61,7 +61,8 @@ impl Model {
     ) -> Self {
         // Files that an earlier quietly can read say so.
         let (format, version, link) = (FORMAT.into(), plan.link.version(), plan.link);
-        let (mut intercepts, weights): (Vec<f64>, Vec<Vec<f64>>) = learnt.outputs.into_iter().unzip();
+        let (mut intercepts, weights): (Vec<f64>, Vec<Vec<f64>>) =
+            learnt.outputs.into_iter().unzip();
         let weights = weights.concat();
         let intercept = if link == Link::Softmax { 0.0 } else { intercepts.remove(0) };
         Model {

@@ -137,7 +137,11 @@ impl Door {
     }
 
     /// The number of rows, if the relation makes it public.
-    pub(crate) fn public_rows(&self, neighbours: Neighbours, rows: Private<usize>) -> Option<usize> {
+    pub(crate) fn public_rows(
+        &self,
+        neighbours: Neighbours,
+        rows: Private<usize>,
+    ) -> Option<usize> {
         (neighbours == Neighbours::ReplaceOne).then(|| rows.declassify())
     }
 

@@ -93,8 +93,7 @@ impl Double {
     /// which doubles the relative error.
     pub(crate) fn exp(self) -> Double {
         /// ln 2 in two words.
-        const LN2: Double =
-            Double { hi: std::f64::consts::LN_2, lo: 2.319_046_813_846_299_6e-17 };
+        const LN2: Double = Double { hi: std::f64::consts::LN_2, lo: 2.319_046_813_846_299_6e-17 };
         let k = (self.hi / std::f64::consts::LN_2).round();
         let r = (self - Double::from(k) * LN2).scaled(1.0 / 512.0);
         // Horner: 1 + r(1 + r/2(1 + r/3(...))).

@@ -40,7 +40,9 @@ pub(crate) fn phases(
         let step = BOLDNESS * ground.step(part as f64, distance);
         let phases = phased_sgd::with_step(ground, part, step, pull);
         // One centre for all parts.
-        all.extend(phases.into_iter().map(|p| Phase { moves_centre: p.moves_centre && i == 0, ..p }));
+        all.extend(
+            phases.into_iter().map(|p| Phase { moves_centre: p.moves_centre && i == 0, ..p }),
+        );
         if let Some(Growth { theta, rate }) = growth {
             let excess = ground.excess(part as f64, distance);
             distance = distance.min((excess / rate).powf(1.0 / theta));

@@ -149,7 +149,11 @@ impl Objective<'_> {
                 if now.abs() <= 0.7 * slope.abs() || (high - low) < 1e-9 * t {
                     break (next, next_g, next_error);
                 }
-                if now > 0.0 { high = t } else { low = t }
+                if now > 0.0 {
+                    high = t
+                } else {
+                    low = t
+                }
                 t = if high.is_finite() { 0.5 * (low + high) } else { 2.0 * t };
                 if t > 1e6 {
                     break (next, next_g, next_error);
@@ -249,7 +253,6 @@ impl Objective<'_> {
     }
 }
 
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -300,7 +303,8 @@ pub(crate) mod tests {
             let (sum, _) = examples.gradient_in_double(glm, &exact, 0..examples.rows());
             let tilt: Vec<f64> = sum.iter().zip(&known).map(|(g, w)| -(g.hi + 3.0 * w)).collect();
             for near in [1e-3, 1e-9, 1e-14] {
-                let objective = Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
+                let objective =
+                    Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
                 let mut passes = 0;
                 let mut keep_on = |pass| -> Result<(), ()> {
                     passes = pass;
@@ -321,7 +325,8 @@ pub(crate) mod tests {
         let (x, y) = rows(40, 4, glm, 3);
         let examples = Examples::new(SHAPE, Features::Dense(&x), y, 1);
         let terms = Terms { glm, radius: 2.0, size: 5, strong: 3.0 };
-        let objective = Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &[1.0; 5] };
+        let objective =
+            Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &[1.0; 5] };
         let fast = objective.minimise::<()>(1e-12, &mut |_| Ok(())).unwrap().point;
         let (mut passes, kappa) = (0, terms.steepest(40.0) / 3.0);
         let mut count = |pass| -> Result<(), ()> {
@@ -339,7 +344,8 @@ pub(crate) mod tests {
         let point = |threads| {
             let examples = Examples::new(SHAPE, Features::Dense(&x), y.clone(), threads);
             let terms = Terms { glm: SMOOTH[0], radius: 2.0, size: 5, strong: 3.0 };
-            let objective = Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &[1.0; 5] };
+            let objective =
+                Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &[1.0; 5] };
             objective.minimise::<()>(1e-9, &mut |_| Ok(())).unwrap().point
         };
         assert!(point(1) == point(2) && point(1) == point(7));
@@ -353,7 +359,10 @@ pub(crate) mod tests {
             let examples = Examples::new(SHAPE, Features::Dense(&x), y, 2);
             let w: Vec<f64> = (0..5 * glm.outputs()).map(|j| 0.3 * j as f64 - 0.7).collect();
             let exact: Vec<Double> = w.iter().map(|&w| w.into()).collect();
-            let (found, (sum, _)) = (examples.gradient(glm, &w, 0..3000), examples.gradient_in_double(glm, &exact, 0..examples.rows()));
+            let (found, (sum, _)) = (
+                examples.gradient(glm, &w, 0..3000),
+                examples.gradient_in_double(glm, &exact, 0..examples.rows()),
+            );
             let apart: Vec<f64> = found.iter().zip(&sum).map(|(a, b)| (a - b.hi) - b.lo).collect();
             let bound = examples::rounding(glm, 2.0, 5, 3000.0, norm(&w));
             assert!(norm(&apart) <= bound && bound < 1e-8, "{glm:?} {bound:e}");

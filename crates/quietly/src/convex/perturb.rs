@@ -47,7 +47,8 @@ pub(crate) fn stages(plan: &Plan, mu: f64, noise: f64) -> Vec<Stage> {
         _ => Slopes::TwoSigns,
     };
     let epsilon = plan.budget.epsilon();
-    let coupled = program.loss == Loss::Logistic && plan.budget.neighbours() == Neighbours::AddRemove;
+    let coupled =
+        program.loss == Loss::Logistic && plan.budget.neighbours() == Neighbours::AddRemove;
     // As long as c = 4·bend stays below ε, curvature costs nothing; a little beyond it costs little.
     let bend = if coupled {
         0.25 / (0.6 / epsilon).max(shrinkage(plan, 0.02, mu) * noise).max(0.25)
@@ -124,7 +125,8 @@ pub(crate) fn fit(
     let sigma = setting.noise * setting.unit;
     let harmless = 0.05 * sigma / terms.steepest(run.rows) / run.door.noise(ROUNDING);
     let strong = setting.strong;
-    let tilt = 2.0 * sigma * (all as f64).sqrt() + run.offset.abs() / run.constant.max(1e-300) * strong;
+    let tilt =
+        2.0 * sigma * (all as f64).sqrt() + run.offset.abs() / run.constant.max(1e-300) * strong;
     let set = run.set_inside();
     let (near, far) = match set {
         None => (terms.least_distance(2.0 * run.rows, 64.0 / run.radius, tilt), 0.0),
@@ -143,7 +145,8 @@ pub(crate) fn fit(
         if let Some(last) = tilt.last_mut() {
             *last -= centre;
         }
-        let objective = Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
+        let objective =
+            Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
         let mut keep_on = |pass: u64| tell(watch, "pass", pass, pass.max(30));
         let Near { point, .. } = match set {
             None => objective.minimise(near, &mut keep_on)?,

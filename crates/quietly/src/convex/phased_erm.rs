@@ -14,8 +14,7 @@ use super::{
 pub(crate) fn phases(ground: &Ground, rows: usize) -> Vec<Phase> {
     let Constants { diameter, .. } = ground.constants;
     let half = Constants { diameter: 0.5 * diameter, ..ground.constants };
-    let step = BOLDNESS
-        * Ground { constants: half, ..*ground }.step(rows as f64, ground.distance);
+    let step = BOLDNESS * Ground { constants: half, ..*ground }.step(rows as f64, ground.distance);
     let phase = |(i, rows): (usize, usize)| Phase {
         rows,
         step: step * 0.25_f64.powi(i as i32 + 1),

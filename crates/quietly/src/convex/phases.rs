@@ -132,7 +132,8 @@ pub(crate) fn fit(
         }
         let ball = phase.ball.map(|radius| Ball { centre: centre.clone(), radius });
         let set = Within { set: program.set.clone(), ball };
-        let pass = Pass { program, glm: run.glm()?, phase, ground, set: &set, centre: &centre, from };
+        let pass =
+            Pass { program, glm: run.glm()?, phase, ground, set: &set, centre: &centre, from };
         let (point, apart) = match phase.batch {
             Some(_) => (examples.as_ref().map(|e| pass.mean(e, &w)), pass.apart()),
             None => pass.minimiser(run, examples, &w)?,
@@ -217,7 +218,15 @@ impl Pass<'_> {
             let end = (from + self.phase.rows).min(examples.rows());
             let objective = Objective { terms, examples, rows: from.min(end)..end, tilt: &tilt };
             let mut keep_on = |pass: u64| tell(watch, "pass", pass, pass.max(30));
-            objective.minimise_within(set, rows * self.program.regulariser.lasso, far, near, &mut keep_on).map(|near| near.point)
+            objective
+                .minimise_within(
+                    set,
+                    rows * self.program.regulariser.lasso,
+                    far,
+                    near,
+                    &mut keep_on,
+                )
+                .map(|near| near.point)
         });
         Ok((found.transpose()?, diameter / strong + 2.0 * near))
     }

@@ -229,7 +229,8 @@ impl Plan {
         let want = "smooth; take phased-erm, or a loss without a corner";
         Error::unless(smooth, "loss", want, "one with a corner")?;
         let strong = ground.strong > 0.0;
-        let needs = matches!(method, Method::EpochDpSgd | Method::FasterDpsgdSc | Method::PhasedSgdSc);
+        let needs =
+            matches!(method, Method::EpochDpSgd | Method::FasterDpsgdSc | Method::PhasedSgdSc);
         let want = "above 0: this method needs strong convexity row by row";
         Error::unless(strong || !needs, "ridge", want, program.regulariser.ridge)?;
         let want = "given: how the objective grows (theta and rate)";
@@ -239,7 +240,9 @@ impl Plan {
         Error::unless(self.rows >= least, "rows", "enough for the phases: at least 8", self.rows)?;
         let rows = self.rows as usize;
         let stages = match method {
-            Method::PsaTwo => psa_two::stages(&ground, rows, program.growth.expect("was looked at")),
+            Method::PsaTwo => {
+                psa_two::stages(&ground, rows, program.growth.expect("was looked at"))
+            }
             Method::EpochDpSgd => epoch::count(&ground, rows, TAU),
             Method::FasterDpsgdSc => epoch::count(&ground, rows - rows / 2, TAU),
             _ => 1,
@@ -287,7 +290,9 @@ pub(crate) fn phases(plan: &Plan, ground: &Ground) -> Result<Vec<Phase>, Error> 
         Method::PhasedErm => phased_erm::phases(ground, rows),
         Method::EpochDpSgd => epoch::phases(ground, rows, stages),
         Method::FasterDpsgdSc => epoch::faster(ground, rows, stages),
-        other => return Error::unless(false, "method", "one of phases", other.name()).map(|()| vec![]),
+        other => {
+            return Error::unless(false, "method", "one of phases", other.name()).map(|()| vec![]);
+        }
     })
 }
 

@@ -64,7 +64,8 @@ impl Objective<'_> {
                 0 => dot(&moved, &moved) / turn,
                 _ => turn / dot(&turned, &turned),
             };
-            let good = passes < TRIES && spectral.is_finite() && spectral > 0.0 && passes % 50 != 49;
+            let good =
+                passes < TRIES && spectral.is_finite() && spectral > 0.0 && passes % 50 != 49;
             step = if good { spectral.clamp(1.0 / most, 1.0 / strong) } else { 1.0 / most };
             (w, g, error) = (next, next_g, next_error);
         }
@@ -93,10 +94,17 @@ mod tests {
             let (x, y) = rows(300, 4, *glm, 7);
             let examples = Examples::new(SHAPE, Features::Dense(&x), y, 2);
             let terms = Terms { glm: *glm, radius: 2.0, size: 5, strong: 20.0 };
-            let objective = Objective { terms, examples: &examples, rows: 0..300, tilt: &[1.0, -30.0, 5.0, 0.0, 9.0] };
+            let objective = Objective {
+                terms,
+                examples: &examples,
+                rows: 0..300,
+                tilt: &[1.0, -30.0, 5.0, 0.0, 9.0],
+            };
             for set in &sets {
                 let near = terms.least_distance_within(300.0, 100.0, 100.0).max(1e-10);
-                let found = objective.minimise_within::<()>(set, 0.0, 100.0, near, &mut |_| Ok(())).unwrap();
+                let found = objective
+                    .minimise_within::<()>(set, 0.0, 100.0, near, &mut |_| Ok(()))
+                    .unwrap();
                 let mut w = set.center(5);
                 let step = 1.0 / terms.steepest(300.0);
                 for _ in 0..3000 {

@@ -6,12 +6,12 @@ use super::{
     examples::{Examples, Features, Shape},
     glm::Glm,
     loss::Loss,
+    minimise::{Objective, Terms},
     perturb,
     phases::{self, PHASE},
     planning,
     program::Program,
     scaling::{self, Found, RowMap},
-    minimise::{Objective, Terms},
     set::Set,
 };
 use crate::{
@@ -144,13 +144,23 @@ pub(crate) fn fit(
     let rows = rows.map_or(plan.rows as f64, |n| n as f64);
     let (width, longest) = (plan.width, program.longest);
     let shape = Shape { width, constant: program.constant, l1: program.l1, radius: longest };
-    let mut run =
-        Fitting { plan, program, door, watch, rows, radius: longest, share: 0.5, offset: 0.0, constant: shape.constant };
+    let mut run = Fitting {
+        plan,
+        program,
+        door,
+        watch,
+        rows,
+        radius: longest,
+        share: 0.5,
+        offset: 0.0,
+        constant: shape.constant,
+    };
     if program.scales {
         let Found { map, share } =
             scaling::find(run.door, &features, &target, (width, longest, rows))?;
         run.constant = program.constant * map.radius;
-        run.radius = map.radius * (1.0 + program.constant * program.constant).sqrt() * (1.0 + 1e-12);
+        run.radius =
+            map.radius * (1.0 + program.constant * program.constant).sqrt() * (1.0 + 1e-12);
         if program.loss == Loss::Logistic {
             (run.share, run.offset) = (share, (share / (1.0 - share)).ln());
         }
@@ -165,8 +175,9 @@ pub(crate) fn fit(
         let weights = perturb::fit(&mut run, examples)?;
         return Ok(Weights { outputs: run.parted(&weights, range), rows: Some(map) });
     }
-    let mut examples =
-        features.zip(target).map(|(features, target)| Examples::new(shape, features, target, threads));
+    let mut examples = features
+        .zip(target)
+        .map(|(features, target)| Examples::new(shape, features, target, threads));
     if program.finds_radius && plan.budget.is_private() {
         let radii = quarters(longest, -RADII, 0);
         let grid = Grid::new(radii.clone());
@@ -201,7 +212,8 @@ fn exact(run: &mut Fitting<'_, '_>, examples: Private<Examples<'_>>) -> Result<V
         let strong = (rows * program.regulariser.ridge).max(1e-3 * smooth);
         let terms = Terms { glm, radius: run.radius, size: all / glm.outputs(), strong };
         let tilt = vec![0.0; all];
-        let objective = Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
+        let objective =
+            Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
         let mut keep_on = |pass: u64| tell(watch, "pass", pass, pass.max(30));
         let near = (1e-4 / run.radius).max(terms.least_distance(rows, 1e3 / run.radius, 0.0));
         let found = match &program.set {
@@ -209,7 +221,13 @@ fn exact(run: &mut Fitting<'_, '_>, examples: Private<Examples<'_>>) -> Result<V
             set => {
                 let far = perturb::farthest(set, all);
                 let near = near.max(terms.least_distance_within(rows, far, 0.0));
-                objective.minimise_within(set, rows * program.regulariser.lasso, far, near, &mut keep_on)?
+                objective.minimise_within(
+                    set,
+                    rows * program.regulariser.lasso,
+                    far,
+                    near,
+                    &mut keep_on,
+                )?
             }
         };
         Ok(found.point)

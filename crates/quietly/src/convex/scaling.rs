@@ -106,7 +106,8 @@ pub(crate) fn find(
     let grid = Grid::new(radii.clone());
     let counts = both().map(|(features, target)| {
         let there = |i: &usize| !target[*i].is_nan();
-        let norms: Vec<f64> = (0..target.len()).filter(there).map(|i| features.row(i, width).norm()).collect();
+        let norms: Vec<f64> =
+            (0..target.len()).filter(there).map(|i| features.row(i, width).norm()).collect();
         tally(&norms, grid.bins(), |x| grid.bin(x), threads)
     });
     let cut = radii[door.quantile(RADIUS, LEVEL, counts)?];
@@ -126,7 +127,8 @@ pub(crate) fn find(
                     (s + x * x, q + x * x * x * x)
                 };
                 let (s, q) = row.entries().fold((0.0, 0.0), squares);
-                let norm = (s + q + 2.0 * last * last).sqrt() * (1.0 + (width as f64 + 64.0) * f64::EPSILON);
+                let norm = (s + q + 2.0 * last * last).sqrt()
+                    * (1.0 + (width as f64 + 64.0) * f64::EPSILON);
                 let units = lattice.coefficient(1.0, norm);
                 for (j, x) in row.entries() {
                     let x = first * x;
