@@ -78,7 +78,9 @@ pub(crate) fn plan(plan: &mut Plan, wishes: &Wishes, mu: f64) -> Result<bool, Er
         Link::Linear => "one for linear regression",
         _ => "one for relu regression",
     };
-    Error::unless(links.contains(&plan.link), "method", want, plan.method.name())?;
+    let regression = matches!(plan.link, Link::Linear | Link::Relu);
+    let fine = regression && links.contains(&plan.link);
+    Error::unless(fine, "method", want, plan.method.name())?;
     let Some((sampler, mut recipe)) = recipe(plan, wishes, mu)? else {
         wishes.none()?;
         return statistics(plan, mu);
