@@ -10,9 +10,10 @@
 //! * [`Set`] is where the weights live, and projects onto it; `Within` cuts a ball out of it.
 //! * [`Regulariser`] is r.
 //!
-//! Two kinds of method fit it. One perturbs the objective and minimises (`perturb`, with `corners` for its theorem and `minimise`
-//! and `projected` for minimisers that come with a proof); the other releases a point after every phase of rows (`phases`, and
-//! one short file for every algorithm).
+//! Four kinds of method fit it. One perturbs the objective and minimises (`perturb`, with `corners` for its theorem and `minimise`
+//! and `projected` for minimisers that come with a proof); one releases a point after every phase of rows (`phases`, and
+//! one short file for every algorithm); one releases the last point of a descent (`bolt_on`); one adds noise to every
+//! gradient (`descent`). The first three have δ = 0 as well.
 pub(crate) use self::examples::Features;
 pub use self::{
     loss::Loss,
@@ -22,8 +23,10 @@ pub use self::{
     set::Set,
 };
 
+mod bolt_on;
 mod constants;
 mod corners;
+mod descent;
 mod double;
 mod epoch;
 mod examples;
@@ -44,6 +47,8 @@ mod projection_tests;
 mod psa;
 mod psa_two;
 mod regulariser;
+#[cfg(test)]
+mod rival_tests;
 pub(crate) mod run;
 mod set;
 mod softmax;

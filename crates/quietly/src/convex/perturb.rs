@@ -7,8 +7,23 @@
 //! and public numbers only). Given argmin J, two tables' points are at most 2a apart, so a Gaussian release of sensitivity
 //! 2a covers the rest; the published nγ/Λ is a. The noise in b is on a lattice: b is within √d/2 units of the ideal one, which
 //! moves argmin J by at most √d/2 units/Λ, and is part of a. No retry, no tolerance that depends on data.
+//!
+//! # With δ = 0
+//!
+//! b has independent Laplace coordinates of scale t, with density proportional to e^(-‖b‖₁/t). As in [`corners`](super::corners), the
+//! ratio of densities at w is that of b(w) and b(w) + v, times that of the determinants: at most e^(‖v‖₁/t + D), where v is the
+//! difference of two tables' gradients at w. A row's gradient is slopes ⊗ z and measures at most S·‖z‖₁ in the 1-norm, S being
+//! `steepest` for one score. For several, slopes are p - e_y, whose 1-norm 2(1 - p_y) is √2 times the bound √2(1 - p_y) on their
+//! Euclidean one. And ‖z‖₁ ≤ √size·R, or what rows are cut to. So t = ‖v‖₁/(ε - D) is enough, with one such gradient for a
+//! row that is there or not and two for a replaced one. For a set or a rougher r, take limits as there.
+//!
+//! What is drawn is discrete Laplace noise k of the same scale. Give it and the continuous one the same quantiles: for p = e^(-1/t)
+//! the distributions 1 - p^(k+1)/(1 + p) and 1 - e^(-x/t)/2 agree at x = k + ½ + t·ln cosh(1/2t), so k is the continuous number rounded,
+//! but for 1/8t units: b is within √d·(½ + 1/8t) units of the ideal one and a function of it. The last release has
+//! discrete Laplace noise.
+use quietly_accounting::Neighbours;
 use quietly_data::Private;
-use quietly_noise::{RoundedNormal, Stream};
+use quietly_noise::{DiscreteLaplace, RoundedNormal, Stream};
 
 use super::{
     corners,
@@ -23,7 +38,7 @@ use crate::{
     error::Error,
     linalg::norm,
     progress::tell,
-    release::Promise,
+    release::{Promise, ratio_above},
 };
 
 pub(crate) const MINIMISER: &str = "minimiser of a perturbed objective";
@@ -43,13 +58,22 @@ pub(crate) fn stages(delta: f64, mu: f64, noise: f64) -> Vec<Stage> {
     vec![Stage::new("minimiser", 1, vec![minimiser]), Stage::new("rounding", 1, vec![rounding])]
 }
 
+/// The questions where δ is 0 and there is `epsilon` to spend.
+pub(crate) fn pure_stages(epsilon: f64, neighbours: Neighbours) -> Vec<Stage> {
+    let share = ROUNDING_SHARE * epsilon;
+    let minimiser = Charge::promise(MINIMISER, epsilon - share, 0.0);
+    let rounding = Charge::laplace(ROUNDING, share, neighbours);
+    vec![Stage::new("minimiser", 1, vec![minimiser]), Stage::new("rounding", 1, vec![rounding])]
+}
+
 /// What the perturbation is, given the bound on rows: all of it public.
 struct Setting {
     /// Λ.
     strong: f64,
-    /// σ of b in lattice units, and what a unit is worth.
+    /// σ of b in lattice units, or the scale of Laplace noise, and what a unit is worth.
     noise: f64,
     unit: f64,
+    pure: bool,
 }
 
 impl Setting {
@@ -64,17 +88,38 @@ impl Setting {
         let least = corners::strong_enough(loss, smooth, DETERMINANT_SHARE * epsilon);
         let strong = ridge.max(least);
         let left = epsilon - corners::determinant(loss, smooth, strong);
-        let noise = corners::noise(loss, neighbours, left, delta)?;
+        let pure = delta == 0.0;
+        let noise = if pure {
+            pure_noise(run, glm) / left
+        } else {
+            corners::noise(loss, neighbours, left, delta)? * glm.steepest * run.radius
+        };
         // 2³⁰ units to σ: the lattice is far finer than the noise.
-        let noise = noise * glm.steepest * run.radius * (1.0 + 1e-12);
+        let noise = noise * (1.0 + 1e-12);
         let unit = 2f64.powi(noise.log2().floor() as i32 - 30);
-        Ok(Setting { strong, noise: noise / unit, unit })
+        Ok(Setting { strong, noise: noise / unit, unit, pure })
+    }
+
+    /// The standard deviation of b in every coordinate.
+    fn deviation(&self) -> f64 {
+        self.noise * self.unit * if self.pure { std::f64::consts::SQRT_2 } else { 1.0 }
+    }
+
+    /// What b's length does not exceed, but for chances that no one lives to see: a minimiser is not asked to be nearer than
+    /// rounding allows for such a b.
+    fn longest(&self, size: usize) -> f64 {
+        // Laplace noise is beyond 42 scales once in 10¹⁸ draws.
+        self.deviation() * (size as f64).sqrt() * if self.pure { 30.0 } else { 2.0 }
     }
 
     /// b.
     fn tilt(&self, size: usize, stream: &Stream, step: u64) -> Result<Vec<f64>, Error> {
         let mut units = vec![0; size];
-        RoundedNormal::new(self.noise)?.fill(stream, step, &mut units)?;
+        if self.pure {
+            DiscreteLaplace::new(ratio_above(self.noise)?)?.fill(stream, step, &mut units)?;
+        } else {
+            RoundedNormal::new(self.noise)?.fill(stream, step, &mut units)?;
+        }
         Ok(units.iter().map(|&k| k as f64 * self.unit).collect())
     }
 
@@ -96,9 +141,8 @@ pub(crate) fn fit(
     let size = all / glm.outputs();
     let terms = Terms { glm, radius: run.radius, size, strong: setting.strong };
     // How near the minimiser is asked to be: where it matters to nobody, but not nearer than 53 bits usually show.
-    let sigma = setting.noise * setting.unit;
-    let harmless = 0.05 * sigma / terms.steepest(run.rows) / run.door.noise(ROUNDING);
-    let tilt = 2.0 * sigma * (all as f64).sqrt();
+    let harmless = 0.05 * setting.deviation() / terms.steepest(run.rows) / run.noise(ROUNDING);
+    let tilt = setting.longest(all);
     let set = run.set_inside();
     let (near, far) = match set {
         None => (terms.least_distance(2.0 * run.rows, 64.0 / run.radius, tilt), 0.0),
@@ -112,7 +156,8 @@ pub(crate) fn fit(
     let watch = &mut *run.watch;
     let found = run.door.promised(MINIMISER, examples, |examples, _, stream, step| {
         let tilt = setting.tilt(all, stream, step)?;
-        let objective = Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
+        let objective =
+            Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
         let mut keep_on = |pass: u64| tell(watch, "pass", pass, pass.max(30));
         let Near { point, .. } = match set {
             None => objective.minimise(near, &mut keep_on)?,
@@ -125,6 +170,18 @@ pub(crate) fn fit(
     let mut weights = run.release(ROUNDING, found, apart)?;
     program.set.project(&mut weights);
     Ok(weights)
+}
+
+/// What neighbours' gradients are apart in the 1-norm, at most.
+fn pure_noise(run: &Fitting<'_, '_>, glm: Glm) -> f64 {
+    let size = run.program.size(run.plan.width) / glm.outputs();
+    let row = ((size as f64).sqrt() * run.radius).min(run.program.l1.unwrap_or(f64::INFINITY));
+    let outputs = if glm.outputs() > 1 { std::f64::consts::SQRT_2 } else { 1.0 };
+    let moved = match run.plan.budget.neighbours() {
+        Neighbours::AddRemove => 1.0,
+        Neighbours::ReplaceOne => 2.0,
+    };
+    moved * outputs * glm.steepest * row
 }
 
 /// The norm that no point of the set exceeds.

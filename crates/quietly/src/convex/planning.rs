@@ -2,6 +2,10 @@
 use quietly_accounting::Neighbours;
 
 use super::{
+    bolt_on,
+    bolt_on::POINT,
+    descent,
+    descent::GRADIENT,
     epoch, iterated,
     loss::Loss,
     perturb, phased_erm, phased_sgd,
@@ -23,6 +27,8 @@ use crate::{
 
 /// The share of μ² that a bound on the rows takes.
 const RADIUS_SHARE: f64 = 0.002;
+/// The share of ε that it takes where δ is 0.
+const PURE_RADIUS_SHARE: f64 = 0.05;
 
 /// A classifier or a regression with a loss of its own, to be planned.
 ///
@@ -45,6 +51,9 @@ pub struct Convex {
     longest: Option<f64>,
     finds_radius: bool,
     growth: Option<Growth>,
+    clip: Option<f64>,
+    steps: Option<u64>,
+    step_size: Option<f64>,
 }
 
 impl Convex {
@@ -69,6 +78,9 @@ impl Convex {
             longest: None,
             finds_radius: true,
             growth: None,
+            clip: None,
+            steps: None,
+            step_size: None,
         }
     }
 
@@ -126,6 +138,24 @@ impl Convex {
         Convex { finds_radius: false, ..self }
     }
 
+    /// The same in so many steps, for `dp-gd`, `dp-sgd`, `frank-wolfe` and `gd-op`, or passes, for `sc-psgd`.
+    #[must_use]
+    pub fn steps(self, steps: u64) -> Self {
+        Convex { steps: Some(steps), ..self }
+    }
+
+    /// The same with steps of this length down the mean gradient, for `dp-gd`, `dp-sgd`, `sc-psgd` and `gd-op`.
+    #[must_use]
+    pub fn step_size(self, step_size: f64) -> Self {
+        Convex { step_size: Some(step_size), ..self }
+    }
+
+    /// The same with every row's gradient cut to this norm, for `dp-gd`, `dp-sgd` and `frank-wolfe`.
+    #[must_use]
+    pub fn clip(self, clip: f64) -> Self {
+        Convex { clip: Some(clip), ..self }
+    }
+
     /// The plan for about `rows` rows of `width` features.
     ///
     /// # Errors
@@ -147,15 +177,42 @@ impl Convex {
         let fine = links.contains(&plan.link);
         Error::unless(fine, "method", "one for this model", plan.method.name())?;
         plan.convex = Some(program);
-        let mu = quietly_accounting::gaussian_mu(budget.epsilon(), budget.delta())?;
-        if plan.method != Method::Amp {
-            plan.phase(mu)?;
-        } else {
-            plan.program().glm(width, plan.program().longest)?;
+        self.unused(plan.method)?;
+        let mu = match budget.is_pure() {
+            // What a Gaussian with the noise of a Laplace release would be worth.
+            true => budget.epsilon() / (2.0 * plan.program().size(width) as f64).sqrt(),
+            false => quietly_accounting::gaussian_mu(budget.epsilon(), budget.delta())?,
+        };
+        match plan.method {
+            Method::Amp => {
+                plan.program().glm(width, plan.program().longest)?;
+            }
+            Method::DpGd | Method::DpSgd | Method::FrankWolfe => descent::plan(&mut plan, mu)?,
+            Method::ScPsgd | Method::GdOp => bolt_on::plan(&mut plan)?,
+            _ => plan.phase(mu)?,
         }
         let shape = plan.clone();
+        if budget.is_pure() {
+            plan.settle(pure_stages(&shape));
+            return Ok(plan.sealed());
+        }
         plan.calibrate(|noise| stages(&shape, mu, noise))?;
         Ok(plan.sealed())
+    }
+
+    /// Refuses options that the method does not have.
+    fn unused(&self, method: Method) -> Result<(), Error> {
+        let sums = matches!(method, Method::DpGd | Method::DpSgd | Method::FrankWolfe);
+        let points = matches!(method, Method::ScPsgd | Method::GdOp);
+        let want = "left out: this method has none";
+        let fine = self.clip.is_none() || sums;
+        Error::unless(fine, "clip", want, self.clip.unwrap_or(0.0))?;
+        let fine = self.steps.is_none() || sums || points;
+        Error::unless(fine, "steps", want, self.steps.unwrap_or(0))?;
+        let fine = self.step_size.is_none() || (sums || points) && method != Method::FrankWolfe;
+        Error::unless(fine, "step size", want, self.step_size.unwrap_or(0.0))?;
+        let clip = self.clip.unwrap_or(1.0);
+        Error::unless((1e-9..=1e9).contains(&clip), "clip", "from 1e-9 to 1e9", clip)
     }
 
     fn program(&self, width: usize) -> Result<Program, Error> {
@@ -181,6 +238,9 @@ impl Convex {
             l1: self.l1,
             longest,
             finds_radius: self.finds_radius,
+            clip: self.clip,
+            steps: self.steps,
+            step_size: self.step_size,
             stages: None,
             growth: self.growth,
         })
@@ -205,7 +265,8 @@ impl Plan {
         let want = "smooth; take phased-erm, or a loss without a corner";
         Error::unless(smooth, "loss", want, "one with a corner")?;
         let strong = ground.strong > 0.0;
-        let needs = matches!(method, Method::EpochDpSgd | Method::FasterDpsgdSc | Method::PhasedSgdSc);
+        let needs =
+            matches!(method, Method::EpochDpSgd | Method::FasterDpsgdSc | Method::PhasedSgdSc);
         let want = "above 0: this method needs strong convexity row by row";
         Error::unless(strong || !needs, "ridge", want, program.regulariser.ridge)?;
         let want = "given: how the objective grows (theta and rate)";
@@ -215,7 +276,9 @@ impl Plan {
         Error::unless(self.rows >= least, "rows", "enough for the phases: at least 8", self.rows)?;
         let rows = self.rows as usize;
         let stages = match method {
-            Method::PsaTwo => psa_two::stages(&ground, rows, program.growth.expect("was looked at")),
+            Method::PsaTwo => {
+                psa_two::stages(&ground, rows, program.growth.expect("was looked at"))
+            }
             Method::EpochDpSgd => epoch::count(&ground, rows, TAU),
             Method::FasterDpsgdSc => epoch::count(&ground, rows - rows / 2, TAU),
             _ => 1,
@@ -263,7 +326,9 @@ pub(crate) fn phases(plan: &Plan, ground: &Ground) -> Result<Vec<Phase>, Error> 
         Method::PhasedErm => phased_erm::phases(ground, rows),
         Method::EpochDpSgd => epoch::phases(ground, rows, stages),
         Method::FasterDpsgdSc => epoch::faster(ground, rows, stages),
-        other => return Error::unless(false, "method", "one of phases", other.name()).map(|()| vec![]),
+        other => {
+            return Error::unless(false, "method", "one of phases", other.name()).map(|()| vec![]);
+        }
     })
 }
 
@@ -273,11 +338,40 @@ fn stages(plan: &Plan, mu: f64, noise: f64) -> Vec<Stage> {
     if plan.program().finds_radius {
         stages.push(run::radius_stage(RADIUS_SHARE.sqrt() * mu, budget.neighbours()));
     }
-    match plan.sampler {
-        Sampler::Places { steps } => {
+    match (plan.method, plan.sampler) {
+        (Method::Amp, _) => stages.extend(perturb::stages(budget.delta(), mu, noise)),
+        (_, Sampler::Places { steps }) => {
             stages.push(Stage::new("phases", steps, vec![Charge::sum(PHASE, noise)]));
         }
-        _ => stages.extend(perturb::stages(budget.delta(), mu, noise)),
+        (Method::ScPsgd | Method::GdOp, _) => {
+            stages.push(Stage::new("point", 1, vec![Charge::sum(POINT, noise)]));
+        }
+        _ => {
+            let steps = plan.program().steps.unwrap_or(1);
+            stages.push(Stage::new("descent", steps, vec![Charge::sum(GRADIENT, noise)]));
+        }
+    }
+    stages
+}
+
+/// The same where δ is 0 and ε's add up, for methods that have it.
+fn pure_stages(plan: &Plan) -> Vec<Stage> {
+    let (budget, mut stages) = (plan.budget, Vec::new());
+    let neighbours = budget.neighbours();
+    // What is divided and added up again may round.
+    let mut left = budget.epsilon() * (1.0 - 1e-12);
+    if plan.program().finds_radius {
+        let share = PURE_RADIUS_SHARE * left;
+        stages.push(run::pure_radius_stage(share, neighbours));
+        left -= share;
+    }
+    let release = |purpose: &str| vec![Charge::laplace(purpose, left, neighbours)];
+    match (plan.method, plan.sampler) {
+        (Method::Amp, _) => stages.extend(perturb::pure_stages(left, neighbours)),
+        (_, Sampler::Places { steps }) => {
+            stages.push(Stage::new("phases", steps, release(PHASE)));
+        }
+        _ => stages.push(Stage::new("point", 1, release(POINT))),
     }
     stages
 }
@@ -285,13 +379,18 @@ fn stages(plan: &Plan, mu: f64, noise: f64) -> Vec<Stage> {
 /// The questions of a plan, whatever their noise; none if it does not go together.
 pub(crate) fn questions(plan: &Plan) -> Option<Vec<Stage>> {
     let program = plan.convex.as_ref()?;
+    let replaced = plan.budget.neighbours() == Neighbours::ReplaceOne;
+    let pure = plan.budget.is_pure();
     let right = match (plan.method, plan.sampler) {
         (Method::Amp, Sampler::Full) => true,
-        (_, Sampler::Places { steps }) if plan.budget.neighbours() == Neighbours::ReplaceOne => {
+        (Method::ScPsgd | Method::GdOp, Sampler::Full) => replaced,
+        (Method::DpGd | Method::FrankWolfe, Sampler::Full) => !pure && program.steps.is_some(),
+        (Method::DpSgd, Sampler::Poisson { steps, .. }) => !pure && program.steps == Some(steps),
+        (_, Sampler::Places { steps }) if replaced => {
             let ground = program.ground(plan.width, program.longest, 1.0).ok()?;
             phases(plan, &ground).ok()?.len() as u64 == steps
         }
         _ => false,
     };
-    right.then(|| stages(plan, 1.0, 1.0))
+    right.then(|| if pure { pure_stages(plan) } else { stages(plan, 1.0, 1.0) })
 }
