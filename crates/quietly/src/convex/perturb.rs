@@ -30,6 +30,7 @@ use super::{
     examples::Examples,
     glm::Glm,
     minimise::{Near, Objective, Terms},
+    program::Program,
     run::Fitting,
     set::Set,
 };
@@ -136,7 +137,7 @@ pub(crate) fn fit(
 ) -> Result<Vec<f64>, Error> {
     let program = run.program;
     let all = program.size(run.plan.width);
-    let glm = program.glm(run.plan.width, run.radius)?;
+    let glm = slopes_of(program, run.plan.width, run.radius, run.set_inside().is_some())?;
     let setting = Setting::new(run, glm, run.door.promise(MINIMISER))?;
     let size = all / glm.outputs();
     let terms = Terms { glm, radius: run.radius, size, strong: setting.strong };
@@ -172,6 +173,18 @@ pub(crate) fn fit(
     Ok(weights)
 }
 
+/// The loss with bounds that hold for all weights that are tried: those of the set, or any.
+///
+/// One score's slopes are held to the set's bound wherever the weights are; those of several are not.
+fn slopes_of(program: &Program, width: usize, radius: f64, inside: bool) -> Result<Glm, Error> {
+    let glm = program.glm(width, radius)?;
+    if inside || glm.outputs() == 1 {
+        return Ok(glm);
+    }
+    let anywhere = Program { set: Set::Everything, ..program.clone() }.glm(width, radius)?;
+    Ok(Glm { steepest: anywhere.steepest, ..glm })
+}
+
 /// What neighbours' gradients are apart in the 1-norm, at most.
 fn pure_noise(run: &Fitting<'_, '_>, glm: Glm) -> f64 {
     let size = run.program.size(run.plan.width) / glm.outputs();
@@ -188,4 +201,25 @@ fn pure_noise(run: &Fitting<'_, '_>, glm: Glm) -> f64 {
 pub(crate) fn farthest(set: &Set, size: usize) -> f64 {
     let start = set.center(size);
     norm(&start) + set.radius_from(&start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Budget, Convex, Loss};
+
+    /// Where weights may leave a small set on the way, slopes of several outputs are steeper than in it.
+    #[test]
+    fn slopes_of_several_outputs_are_bounded_where_weights_go() {
+        let convex = Convex::new(Loss::Softmax { classes: 3 }).within(Set::L2 { radius: 0.1 });
+        let plan = convex.plan(1000, 2, Budget::new(1.0, 1e-5).unwrap()).unwrap();
+        let bound = |inside| {
+            slopes_of(plan.program(), 2, 1.0, inside).map(|glm| (glm, glm.steepest)).unwrap()
+        };
+        let (glm, anywhere) = bound(false);
+        let mut slopes = [0.0, 9.0, 0.0];
+        glm.slopes(&mut slopes, 0.0);
+        let long = norm(&slopes);
+        assert!(long <= anywhere && long > 1.3 * bound(true).1, "{long} {anywhere}");
+    }
 }
