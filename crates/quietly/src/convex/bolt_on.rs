@@ -149,21 +149,17 @@ impl Walk {
         self.moved(ground) + 2.0 * self.count() as f64 * u
     }
 
-    /// The last point.
-    fn last<E>(
+    /// Where pass `pass` leads from `w`.
+    fn pass(
         &self,
         (program, glm, ground): (&Program, Glm, &Ground),
         examples: &Examples<'_>,
-        keep_on: &mut dyn FnMut(u64) -> Result<(), E>,
-    ) -> Result<Vec<f64>, E> {
-        let mut w = program.set.center(ground.size);
+        pass: u64,
+        mut w: Vec<f64>,
+    ) -> Vec<f64> {
         let batch = self.batch;
-        for t in 0..self.count() {
-            let at = (t % self.steps as u64) as usize;
-            if at == 0 {
-                keep_on(t / self.steps as u64 + 1)?;
-            }
-            let step = self.step(t, ground);
+        for at in 0..self.steps {
+            let step = self.step(pass * self.steps as u64 + at as u64, ground);
             let rows = at * batch..((at + 1) * batch).min(examples.rows());
             let mut g = examples.gradient(glm, &w, rows);
             g.iter_mut().for_each(|g| *g /= batch as f64);
@@ -171,7 +167,7 @@ impl Walk {
             w.iter_mut().zip(g).for_each(|(w, g)| *w -= step * g);
             program.regulariser.prox_in(step, &program.set, &mut w);
         }
-        Ok(w)
+        w
     }
 }
 
@@ -187,10 +183,13 @@ pub(crate) fn fit(
     // A table without rows is one without a gradient.
     let walk = Walk::new(run.plan.method, program, &ground, (run.rows as usize).max(1), far);
     let apart = walk.apart(glm, &ground, run.radius, far);
-    let watch = &mut *run.watch;
-    let mut keep_on = |pass: u64| tell(watch, "pass", pass, walk.passes);
-    let last = examples.as_ref().map(|e| walk.last((program, glm, &ground), e, &mut keep_on));
-    let mut w = run.release(POINT, last.transpose()?, apart)?;
+    let mut last = Private::new(program.set.center(ground.size));
+    for pass in 0..walk.passes {
+        tell(run.watch, "pass", pass + 1, walk.passes)?;
+        let both = last.zip(examples.as_ref());
+        last = both.map(|(w, e)| walk.pass((program, glm, &ground), e, pass, w));
+    }
+    let mut w = run.release(POINT, last, apart)?;
     program.set.project(&mut w);
     Ok(w)
 }

@@ -117,11 +117,12 @@ impl Sums {
         step: u64,
         w: &[f64],
     ) -> Result<(Vec<f64>, f64), Error> {
-        let sum = examples.as_ref().map(|examples| -> Result<Vec<i64>, Error> {
-            let chosen = sample.rows(step, examples.rows())?;
-            Ok(examples.clipped(self.glm, w, &self.lattice, chosen.as_deref()))
+        let mut choose = sample.of_step(step)?;
+        let sum = examples.as_ref().map(|examples| {
+            let chosen = choose(examples.rows());
+            examples.clipped(self.glm, w, &self.lattice, chosen.as_deref())
         });
-        let (sum, unit) = (sum.transpose()?, self.lattice.step());
+        let unit = self.lattice.step();
         run.door.sum(GRADIENT, LatticeSum { sum, bound: self.bound, unit })
     }
 }
@@ -151,18 +152,20 @@ impl Sample {
         Sample { stream: run.door.sampling(), chance }
     }
 
-    /// Each row on its own, by 32 bits of its own; none for all of them.
-    fn rows(&self, step: u64, rows: usize) -> Result<Option<Vec<usize>>, Error> {
-        let Some(chance) = self.chance else { return Ok(None) };
-        let mut bits = self.stream.bits(step)?;
-        let mut chosen = Vec::new();
-        for first in (0..rows).step_by(2) {
-            let word = bits.word()?;
-            let draws = [word & 0xffff_ffff, word >> 32];
-            let both = (first..rows.min(first + 2)).zip(draws);
-            chosen.extend(both.filter(|(_, draw)| draw < &chance).map(|(row, _)| row));
-        }
-        Ok(Some(chosen))
+    /// Chooses of so many rows: each on its own, by 32 bits of its own; none for all of them.
+    fn of_step(&self, step: u64) -> Result<impl FnMut(usize) -> Option<Vec<usize>>, Error> {
+        let (chance, mut bits) = (self.chance, self.stream.bits(step)?);
+        Ok(move |rows: usize| {
+            let chance = chance?;
+            let mut chosen = Vec::new();
+            for first in (0..rows).step_by(2) {
+                let word = bits.word().expect("a step has fewer words than a stream");
+                let draws = [word & 0xffff_ffff, word >> 32];
+                let both = (first..rows.min(first + 2)).zip(draws);
+                chosen.extend(both.filter(|(_, draw)| *draw < chance).map(|(row, _)| row));
+            }
+            Some(chosen)
+        })
     }
 
     /// The share of rows that a step sees.

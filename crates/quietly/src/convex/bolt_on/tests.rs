@@ -27,7 +27,8 @@ fn attack(loss: Loss, ridge: f64, rows: usize, walk: impl Fn(&Ground) -> Walk) -
     let last = |at: usize, row: ([f64; 2], f64)| {
         let (x, y) = lone(rows, at, row);
         let examples = Examples::new(shape, Features::Dense(&x), y, 1);
-        walk.last::<()>((program, glm, &ground), &examples, &mut |_| Ok(())).unwrap()
+        let pass = |w, pass| walk.pass((program, glm, &ground), &examples, pass, w);
+        (0..walk.passes).fold(program.set.center(2), pass)
     };
     let mut most = 0.0_f64;
     for at in [0, rows / 2, rows - 1] {
