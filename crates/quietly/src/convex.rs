@@ -46,6 +46,9 @@ mod projected;
 mod projection_tests;
 mod psa;
 mod psa_two;
+#[cfg(test)]
+mod pure_tests;
+pub(crate) mod questions;
 mod regulariser;
 #[cfg(test)]
 mod rival_tests;

@@ -12,7 +12,8 @@ use super::{
     double::{Double, two_sum},
     glm::Glm,
 };
-use crate::lattice::{self, Lattice};
+
+mod clipped;
 
 /// Rows that are added up plainly before their sum is kept in two words: the depth of a sum.
 const RUN: usize = 32;
@@ -252,59 +253,6 @@ impl<'a> Examples<'a> {
             total.iter_mut().zip(part).for_each(|(total, part)| *total = *total + part);
         }
         total.iter().map(|x| x.hi + x.lo).collect()
-    }
-
-    /// Σ slope·z over all rows, or over these, each held to the lattice's clip and rounded to its integers.
-    ///
-    /// With several outputs a row's vector is slopes ⊗ z. Its numbers v are what [`lattice`] calls z there, with
-    /// the coefficient 1, so that ‖q‖ ≤ [`Lattice::bound`] whatever led to them: no row adds more. A sum of integers
-    /// is the same in any order, and no part has the 2³² rows that would fill its numbers.
-    pub(crate) fn clipped(
-        &self,
-        glm: Glm,
-        w: &[f64],
-        lattice: &Lattice,
-        chosen: Option<&[usize]>,
-    ) -> Vec<i64> {
-        let (outputs, size) = (glm.outputs(), self.size());
-        let count = chosen.map_or(self.rows(), <[usize]>::len);
-        let parts = self.in_parts(0..count, |range| {
-            let mut sum = vec![0_i64; outputs * size];
-            let mut slopes = vec![0.0; outputs];
-            let mut v: Vec<(usize, f64)> = Vec::new();
-            for i in range.map(|k| chosen.map_or(k, |chosen| chosen[k])) {
-                let scale = self.scales[i];
-                if scale == 0.0 {
-                    continue;
-                }
-                for (slope, w) in slopes.iter_mut().zip(w.chunks_exact(size)) {
-                    *slope = self.score(i, w);
-                }
-                glm.slopes(&mut slopes, self.target[i]);
-                v.clear();
-                for (slope, first) in slopes.iter().zip((0..).step_by(size)) {
-                    let c = slope * scale;
-                    v.extend(self.row(i).entries().map(|(j, x)| (first + j, c * x)));
-                    if self.constant != 0.0 {
-                        v.push((first + self.width, c * self.constant));
-                    }
-                }
-                let squares = v.iter().map(|(_, v)| v * v).sum();
-                let a = lattice.coefficient(1.0, lattice::norm(squares));
-                // What overflowed is held to nothing; nothing times infinity would be no number.
-                if a > 0.0 {
-                    for &(j, v) in &v {
-                        sum[j] += lattice::lowered(lattice::raised(a * v), 1);
-                    }
-                }
-            }
-            sum
-        });
-        let mut total = vec![0_i128; outputs * size];
-        for part in parts {
-            total.iter_mut().zip(part).for_each(|(total, part)| *total += i128::from(part));
-        }
-        total.into_iter().map(lattice::clamped).collect()
     }
 
     /// The same in two words: every error is below 2⁻⁸⁰ of what it was.

@@ -110,7 +110,7 @@ impl Plan {
                 counted(OnePass::new(self.rows, self.width, 0.0).stages(1.0))
             }
             (Method::Auto | Method::FullBatch | Method::OnePass | Method::Exact, _) => None,
-            _ if self.convex.is_some() => convex::planning::questions(self).and_then(counted),
+            _ if self.convex.is_some() => convex::questions::questions(self).and_then(counted),
             _ => recipes::questions(self).and_then(counted),
         }
     }
