@@ -248,3 +248,28 @@ pub(crate) fn frank_wolfe(
     program.set.project(&mut w);
     Ok(w)
 }
+
+#[cfg(test)]
+mod tests {
+    use quietly_noise::Key;
+
+    use super::*;
+
+    /// Each row is drawn on its own: as often as it is charged for (five standard errors, which a fresh seed would miss once in
+    /// a million times), anew in every step, and the same whatever rows come after it.
+    #[test]
+    fn samples_are_drawn_row_by_row() {
+        let chance = (RATE * 2f64.powi(32)) as u64;
+        assert_eq!(chance as f64 * 2f64.powi(-32), RATE, "a multiple of 2^-32");
+        let sample = Sample { stream: Key::from_seed(1).stream("test"), chance: Some(chance) };
+        let rows = |step, count| sample.of_step(step).unwrap()(count).unwrap();
+        let (all, less) = (rows(0, 100_001), rows(0, 50_000));
+        let share = all.len() as f64 / 100_001.0;
+        assert!((share - RATE).abs() < 5.0 * (RATE * (1.0 - RATE) / 1e5).sqrt(), "{share}");
+        assert_eq!(all[..less.len()], less);
+        assert!(all[less.len()] >= 50_000);
+        assert_ne!(rows(1, 50_000), less);
+        let both = rows(1, 50_000).iter().filter(|row| less.binary_search(row).is_ok()).count();
+        assert!((both as f64 / 50_000.0 - RATE * RATE).abs() < 5.0 * RATE / 50_000_f64.sqrt());
+    }
+}

@@ -91,7 +91,8 @@ impl Setting {
         let left = epsilon - corners::determinant(loss, smooth, strong);
         let pure = delta == 0.0;
         let noise = if pure {
-            pure_noise(run, glm) / left
+            let size = run.program.size(run.plan.width) / glm.outputs();
+            apart_in_l1(glm, size, run.radius, run.program.l1, neighbours) / left
         } else {
             corners::noise(loss, neighbours, left, delta)? * glm.steepest * run.radius
         };
@@ -185,16 +186,22 @@ fn slopes_of(program: &Program, width: usize, radius: f64, inside: bool) -> Resu
     Ok(Glm { steepest: anywhere.steepest, ..glm })
 }
 
-/// What neighbours' gradients are apart in the 1-norm, at most.
-fn pure_noise(run: &Fitting<'_, '_>, glm: Glm) -> f64 {
-    let size = run.program.size(run.plan.width) / glm.outputs();
-    let row = ((size as f64).sqrt() * run.radius).min(run.program.l1.unwrap_or(f64::INFINITY));
+/// What neighbours' gradients are apart in the 1-norm, at most, for rows of `size` numbers that measure at most `radius` and,
+/// in the 1-norm, `l1`.
+pub(super) fn apart_in_l1(
+    glm: Glm,
+    size: usize,
+    radius: f64,
+    l1: Option<f64>,
+    neighbours: Neighbours,
+) -> f64 {
+    let row = ((size as f64).sqrt() * radius).min(l1.unwrap_or(f64::INFINITY));
     let outputs = if glm.outputs() > 1 { std::f64::consts::SQRT_2 } else { 1.0 };
-    let moved = match run.plan.budget.neighbours() {
+    let rows = match neighbours {
         Neighbours::AddRemove => 1.0,
         Neighbours::ReplaceOne => 2.0,
     };
-    moved * outputs * glm.steepest * row
+    rows * outputs * glm.steepest * row
 }
 
 /// The norm that no point of the set exceeds.
@@ -206,7 +213,51 @@ pub(crate) fn farthest(set: &Set, size: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Budget, Convex, Loss};
+    use crate::{
+        Budget, Convex, Loss,
+        convex::{
+            examples::{Features, Shape},
+            minimise::tests::SMOOTH,
+        },
+        pass::random::Random,
+    };
+
+    /// Random rows at corners, with and without a bound on their 1-norm: never above, and hardly below.
+    #[test]
+    fn gradients_in_the_1_norm_stay_within_their_bound() {
+        let mut random = Random(6);
+        for (glm, l1) in SMOOTH.into_iter().flat_map(|glm| [(glm, None), (glm, Some(1.2))]) {
+            let glm = match glm.loss {
+                Loss::Squared => Glm { steepest: 1.5, ..glm },
+                // √2, not below.
+                Loss::Softmax { .. } => Glm { steepest: 1.4142135623730952, ..glm },
+                _ => glm,
+            };
+            let shape = Shape { width: 2, constant: 0.0, l1, radius: 1.0 };
+            let bound = |n| apart_in_l1(glm, 2, 1.0, l1, n) * (1.0 + 1e-12);
+            let (mut joins, mut replaced) = (0.0_f64, 0.0_f64);
+            for _ in 0..4000 {
+                let mut sign = || if random.word() % 512 < 256 { 1.0 } else { -1.0 };
+                let x: Vec<f64> = (0..4).map(|_| sign()).collect();
+                let y = match glm.loss {
+                    Loss::Softmax { .. } => vec![1.0 + sign(), 1.0 + sign()],
+                    _ => vec![sign(), sign()],
+                };
+                let far = if random.word() % 512 < 256 { 40.0 } else { 0.01 };
+                let w: Vec<f64> = (0..2 * glm.outputs()).map(|_| far * random.number()).collect();
+                let examples = Examples::new(shape, Features::Dense(&x), y, 1);
+                let (a, b) = (examples.gradient(glm, &w, 0..1), examples.gradient(glm, &w, 1..2));
+                joins = joins.max(a.iter().map(|a| a.abs()).sum());
+                replaced = replaced.max(a.iter().zip(&b).map(|(a, b)| (a - b).abs()).sum());
+            }
+            let (joins, replaced) =
+                (joins / bound(Neighbours::AddRemove), replaced / bound(Neighbours::ReplaceOne));
+            // Slopes of one sign push opposite rows half as hard.
+            let least = if glm.loss.sign_known() { 0.49 } else { 0.9 };
+            assert!(joins <= 1.0 && joins > 0.9, "{glm:?} {l1:?} {joins}");
+            assert!(replaced <= 1.0 && replaced > least, "{glm:?} {l1:?} {replaced}");
+        }
+    }
 
     /// Where weights may leave a small set on the way, slopes of several outputs are steeper than in it.
     #[test]

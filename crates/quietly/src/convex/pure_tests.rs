@@ -161,6 +161,7 @@ fn a_laplace_tilt_hides_a_row() {
     let kinds = [(1.0, 1.0), (-1.0, 1.0), (1.0, -1.0), (0.4, -1.0)];
     for epsilon in [0.5, 2.0] {
         let strong = super::corners::strong_enough(glm.loss, glm.bend, 0.1 * epsilon);
+        let apart = super::perturb::apart_in_l1(glm, 1, 1.0, None, Neighbours::ReplaceOne);
         let left = epsilon - super::corners::determinant(glm.loss, glm.bend, strong);
         let worst = |share: f64| {
             let mut worst = 0.0_f64;
@@ -168,7 +169,7 @@ fn a_laplace_tilt_hides_a_row() {
                 let (here, there) =
                     ([&others[..], &[*here]].concat(), [&others[..], &[*there]].concat());
                 for k in -2000..=2000 {
-                    let (w, t) = (f64::from(k) / 100.0, share * 2.0 * glm.steepest / left);
+                    let (w, t) = (f64::from(k) / 100.0, share * apart / left);
                     let ratio = density(&here, strong, t, w) - density(&there, strong, t, w);
                     worst = worst.max(ratio.abs());
                 }
