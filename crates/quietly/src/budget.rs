@@ -42,6 +42,14 @@ impl Budget {
     ///
     /// The methods that have it are `amp`, `sc-psgd`, `gd-op` and those of phases; see [`Convex`](crate::Convex).
     ///
+    /// ```
+    /// use quietly::{Budget, Convex, Loss};
+    ///
+    /// let plan = Convex::new(Loss::Logistic).plan(20_000, 10, Budget::pure(1.0)?)?;
+    /// assert!(plan.epsilon <= 1.0 && plan.budget.delta() == 0.0);
+    /// # Ok::<(), quietly::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::Parameter`] unless ε is in [0.001, 1000].
