@@ -38,6 +38,27 @@ impl Budget {
         Ok(Budget { epsilon, delta, neighbours: Neighbours::AddRemove })
     }
 
+    /// ε for one row added or removed, and δ = 0: whatever is seen, no table makes it e^ε times likelier than its neighbour.
+    ///
+    /// The methods that have it are `amp`, `sc-psgd`, `gd-op` and those of phases; see [`Convex`](crate::Convex).
+    ///
+    /// ```
+    /// use quietly::{Budget, Convex, Loss};
+    ///
+    /// let plan = Convex::new(Loss::Logistic).plan(20_000, 10, Budget::pure(1.0)?)?;
+    /// assert!(plan.epsilon <= 1.0 && plan.budget.delta() == 0.0);
+    /// # Ok::<(), quietly::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] unless ε is in [0.001, 1000].
+    pub fn pure(epsilon: f64) -> Result<Self, Error> {
+        let fine = (0.001..=1000.0).contains(&epsilon);
+        Error::unless(fine, "epsilon", "from 0.001 to 1000", epsilon)?;
+        Ok(Budget { epsilon, delta: 0.0, neighbours: Neighbours::AddRemove })
+    }
+
     /// The same under another neighbouring relation.
     #[must_use]
     pub fn under(self, neighbours: Neighbours) -> Self {
@@ -57,6 +78,22 @@ impl Budget {
     /// How two tables that must look alike may differ.
     pub fn neighbours(&self) -> Neighbours {
         self.neighbours
+    }
+
+    /// Whether δ is 0.
+    pub fn is_pure(&self) -> bool {
+        self.delta == 0.0
+    }
+
+    /// Refuses δ = 0 for methods that have no such guarantee.
+    pub(crate) fn unless_pure(&self) -> Result<(), Error> {
+        let want = "above 0 for this method; amp, sc-psgd, gd-op, phased-erm and the other methods of phases have delta 0";
+        Error::unless(!self.is_pure(), "delta", want, self.delta)
+    }
+
+    /// δ, as it is printed.
+    pub(crate) fn delta_in_words(&self) -> String {
+        if self.is_pure() { "0".into() } else { format!("{:e}", self.delta) }
     }
 
     /// Whether any privacy is asked for.
@@ -113,8 +150,8 @@ mod tests {
 
     #[test]
     fn a_budget_survives_being_written() {
-        for epsilon in [1.0, f64::INFINITY] {
-            let budget = Budget::new(epsilon, 1e-5).unwrap().under(Neighbours::ReplaceOne);
+        let private = |epsilon| Budget::new(epsilon, 1e-5).unwrap().under(Neighbours::ReplaceOne);
+        for budget in [private(1.0), private(f64::INFINITY), Budget::pure(0.3).unwrap()] {
             let text = serde_json::to_string(&budget).unwrap();
             assert_eq!(serde_json::from_str::<Budget>(&text).unwrap(), budget, "{text}");
         }
@@ -126,6 +163,9 @@ mod tests {
             [(0.0, 1e-5), (-1.0, 1e-5), (f64::NAN, 1e-5), (1.0, 0.0), (1.0, 1.0), (1.0, f64::NAN)]
         {
             assert!(Budget::new(epsilon, delta).is_err(), "{epsilon} {delta}");
+        }
+        for epsilon in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(Budget::pure(epsilon).is_err(), "{epsilon}");
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::Budget,
-    charge::{Charge, Mechanism, Sampler, Stage, event},
+    charge::{Charge, Mechanism, Sampler, Stage, event, pure_epsilon},
     error::Error,
 };
 
@@ -85,6 +85,13 @@ impl Certificate {
         if asked.is_private() && stages.is_empty() {
             certificate.epsilon = 0.0;
             certificate.accountant = "none needed: nothing was asked of the data".into();
+        } else if asked.is_pure() {
+            let price = pure_epsilon(sampler, stages, asked.neighbours());
+            let price = price.expect("a plan with delta 0 asks nothing else");
+            assert!(price <= asked.epsilon(), "a plan never costs more than was asked");
+            certificate.epsilon = price;
+            certificate.accountant = "pure epsilons add up; of parts the dearest counts".into();
+            certificate.curve = vec![(0.0, price)];
         } else if asked.is_private() {
             let event = event(sampler, stages)?;
             let answer = quietly_accounting::epsilon(&event, asked.neighbours(), asked.delta())?;
@@ -117,6 +124,9 @@ impl Certificate {
         match (charge.mechanism, self.asked.neighbours()) {
             (Mechanism::Gaussian { noise }, _) => {
                 format!("Gaussian noise, {noise:.4} times what one row can add")
+            }
+            (Mechanism::Laplace { scale }, _) => {
+                format!("Laplace noise, {scale:.4} times what one row can add in the 1-norm")
             }
             (Mechanism::Selection { add_remove: epsilon, .. }, Neighbours::AddRemove)
             | (Mechanism::Selection { replace_one: epsilon, .. }, Neighbours::ReplaceOne) => {
@@ -163,9 +173,9 @@ impl fmt::Display for Certificate {
         let epsilon = (self.epsilon * 1e4).ceil() / 1e4;
         writeln!(
             f,
-            "epsilon  {epsilon} of {} asked, at delta {:e}",
+            "epsilon  {epsilon} of {} asked, at delta {}",
             self.asked.epsilon(),
-            self.asked.delta()
+            self.asked.delta_in_words()
         )?;
         writeln!(f, "protects {} ({})", self.relation(), self.asked.neighbours().name())?;
         writeln!(f, "in words {}", self.odds())?;

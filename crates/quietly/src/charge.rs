@@ -5,7 +5,11 @@
 use quietly_accounting::{Event, Neighbours, Slopes};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::pure::pure_epsilon;
+use self::pure::up;
 use crate::error::Error;
+
+mod pure;
 
 /// A kind of question and its noise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,6 +20,11 @@ pub enum Mechanism {
     Gaussian {
         /// The noise multiplier.
         noise: f64,
+    },
+    /// A sum with exact discrete Laplace noise: its scale over what one row can add in the 1-norm.
+    Laplace {
+        /// The scale.
+        scale: f64,
     },
     /// A choice by the exponential mechanism: its ε under either relation.
     Selection {
@@ -115,6 +124,8 @@ impl Charge {
     fn event(&self) -> Result<Event, Error> {
         let once = match self.mechanism {
             Mechanism::Gaussian { noise } => Event::gaussian(noise)?,
+            // Under the dearer relation. Not as the continuous law: between lattice points the discrete one leaks a little more.
+            Mechanism::Laplace { scale } => Event::promise(up(2.0 / scale), 0.0)?,
             Mechanism::Selection { add_remove, replace_one } => {
                 Event::selection_with(add_remove, replace_one)?
             }
@@ -229,7 +240,9 @@ impl Stage {
                 Mechanism::Gaussian { noise } => 1.0 / noise,
                 Mechanism::Selection { add_remove, .. } => selection_mu(add_remove),
                 // No Gaussian covers an infinite loss, however rare: a step that promises is priced beyond any budget.
-                Mechanism::Promise { .. } | Mechanism::Objective { .. } => f64::INFINITY,
+                Mechanism::Promise { .. }
+                | Mechanism::Objective { .. }
+                | Mechanism::Laplace { .. } => f64::INFINITY,
             };
             charge.times as f64 * once * once
         };
@@ -277,8 +290,12 @@ pub(crate) fn selection_epsilon(mu: f64) -> f64 {
 /// Its scores -|F - level·n| move by max(level, 1 - level) when a row joins or leaves, and by at
 /// most 1 when it is replaced.
 pub(crate) fn quantile(level: f64, mu: f64, neighbours: Neighbours) -> Mechanism {
+    choice(level, selection_epsilon(mu), neighbours)
+}
+
+/// The mechanism of a quantile at level `level` with parameter ε under `neighbours`.
+fn choice(level: f64, epsilon: f64, neighbours: Neighbours) -> Mechanism {
     let apart = level.max(1.0 - level);
-    let epsilon = selection_epsilon(mu);
     match neighbours {
         Neighbours::AddRemove => {
             Mechanism::Selection { add_remove: epsilon, replace_one: epsilon / apart }

@@ -10,9 +10,10 @@
 //! * [`Set`] is where the weights live, and projects onto it; `Within` cuts a ball out of it.
 //! * [`Regulariser`] is r.
 //!
-//! Two kinds of method fit it. One perturbs the objective and minimises (`perturb`, with `minimise` and `projected` for
-//! minimisers that come with a proof, and `scaling` for rows of even size); the other releases a point after every phase of rows (`phases`, and
-//! one short file for every algorithm).
+//! Four kinds of method fit it. One perturbs the objective and minimises (`perturb`, with `minimise` and `projected` for minimisers
+//! that come with a proof, and `scaling` for rows of even size); one releases a point after every phase of rows (`phases`, and
+//! one short file for every algorithm); one releases the last point of a descent (`bolt_on`); one adds noise to every
+//! gradient (`descent`). The first three have δ = 0 as well.
 pub(crate) use self::examples::Features;
 pub use self::{
     loss::Loss,
@@ -24,7 +25,9 @@ pub use self::{
     set::Set,
 };
 
+mod bolt_on;
 mod constants;
+mod descent;
 mod double;
 mod epoch;
 mod examples;
@@ -44,7 +47,12 @@ mod projected;
 mod projection_tests;
 mod psa;
 mod psa_two;
+#[cfg(test)]
+mod pure_tests;
+pub(crate) mod questions;
 mod regulariser;
+#[cfg(test)]
+mod rival_tests;
 pub(crate) mod run;
 mod scaling;
 mod set;

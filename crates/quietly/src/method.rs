@@ -52,6 +52,14 @@ pub enum Method {
     Amp,
     /// The same on rows that are privately centred, scaled and bounded.
     ScaledAmp,
+    /// Full-batch descent on clipped gradients of a convex loss.
+    DpGd,
+    /// Steps towards the lowest vertex of the set.
+    FrankWolfe,
+    /// Passes of gradient steps, of which the last point is released.
+    ScPsgd,
+    /// Full-batch descent of which the last point is released.
+    GdOp,
     /// Phases of single passes, each released.
     PhasedSgd,
     /// Phased-SGD in balls that halve.
@@ -95,6 +103,15 @@ const BOTH: &[Link] = &[Link::Linear, Link::Relu];
 const LINEAR: &[Link] = &[Link::Linear];
 const CONVEX: &[Link] =
     &[Link::Logistic, Link::Softmax, Link::Svm, Link::Robust, Link::Quantile, Link::Linear];
+const EVERY: &[Link] = &[
+    Link::Linear,
+    Link::Relu,
+    Link::Logistic,
+    Link::Softmax,
+    Link::Svm,
+    Link::Robust,
+    Link::Quantile,
+];
 const RELU: &[Link] = &[Link::Relu];
 const VTJ: &str =
     "Varshney, Thakurta, Jain: (Nearly) Optimal Private Linear Regression via Adaptive Clipping";
@@ -111,7 +128,7 @@ impl Method {
     }
 
     /// Every method that can be asked for.
-    pub const ALL: [Method; 28] = [
+    pub const ALL: [Method; 32] = [
         Method::Auto,
         Method::FullBatch,
         Method::OnePass,
@@ -132,6 +149,10 @@ impl Method {
         Method::TukeyEm,
         Method::ScaledAmp,
         Method::Amp,
+        Method::DpGd,
+        Method::FrankWolfe,
+        Method::ScPsgd,
+        Method::GdOp,
         Method::PhasedSgd,
         Method::Psa,
         Method::PhasedSgdSc,
@@ -173,6 +194,7 @@ impl Method {
         let parts = "each row in one part, no amplification, after a question to all: a certified upper bound";
         let places =
             "each row in one phase by its place, replace-one only: the price of one release";
+        let output = "one release of a point that a replaced row moves little, replace-one only";
         let composed =
             "composition of Gaussian sums and private quantiles: a certified upper bound";
         match self {
@@ -287,7 +309,7 @@ impl Method {
             Method::DpSgd => about(
                 "dp-sgd",
                 "Poisson samples, one private clip for all",
-                BOTH,
+                EVERY,
                 even,
                 "Poisson sampling, after a few questions to all rows: a certified upper bound",
                 "to compare with what most people use",
@@ -364,6 +386,42 @@ impl Method {
                 "objective perturbation with a certified minimiser, after three private statistics",
                 "the default for classifiers",
                 "quietly, after Iyengar et al.",
+            ),
+            Method::DpGd => about(
+                "dp-gd",
+                "full-batch descent on noisy gradients, on rows of a private norm",
+                CONVEX,
+                "nothing",
+                composed,
+                "losses with a corner, or to compare",
+                "Bassily, Smith, Thakurta: Private Empirical Risk Minimization",
+            ),
+            Method::FrankWolfe => about(
+                "frank-wolfe",
+                "a few steps towards the vertex that a noisy gradient points to",
+                CONVEX,
+                "a bounded set with few corners, smooth loss",
+                composed,
+                "many features and an L1 ball or simplex: sparse weights",
+                "Talwar, Thakurta, Zhang: Nearly Optimal Private LASSO (with Gaussian noise)",
+            ),
+            Method::ScPsgd => about(
+                "sc-psgd",
+                "passes in batches, noise on the last point; has delta 0",
+                CONVEX,
+                "a bounded set, smooth loss",
+                output,
+                "to compare: bolt-on privacy",
+                "Wu, Li, Kumar, Chaudhuri, Jha, Naughton: Bolt-on Differential Privacy for Scalable SGD-based Analytics",
+            ),
+            Method::GdOp => about(
+                "gd-op",
+                "full-batch descent, noise on the last point; has delta 0",
+                CONVEX,
+                "a bounded set, smooth loss",
+                output,
+                "to compare; small tables with a ridge",
+                "Wu et al.: Bolt-on Differential Privacy, with one batch",
             ),
             Method::PhasedSgd => about(
                 "phased-sgd",

@@ -169,6 +169,7 @@ impl Regression {
         if method == Method::Exact {
             return Ok(plan);
         }
+        budget.unless_pure()?;
         // What a Gaussian release could have at most; the exact number follows from the stages.
         let mu = quietly_accounting::gaussian_mu(budget.epsilon(), budget.delta())?
             / if budget.neighbours() == Neighbours::ReplaceOne { 2.0 } else { 1.0 };
@@ -249,6 +250,18 @@ impl Plan {
         self.stages = stages(found.noise_multiplier.max(least));
         self.epsilon = found.epsilon.upper;
         Ok(())
+    }
+
+    /// Takes questions without any δ, whose ε's add up to no more than the budget.
+    ///
+    /// # Panics
+    ///
+    /// If they do not: a bug of the planner.
+    pub(crate) fn settle(&mut self, stages: Vec<Stage>) {
+        let price = charge::pure_epsilon(self.sampler, &stages, self.budget.neighbours());
+        self.epsilon = price.expect("questions without delta");
+        assert!(self.epsilon <= self.budget.epsilon(), "a plan never costs more than was asked");
+        self.stages = stages;
     }
 
     /// The planned noise of a sum, over what one row can add.

@@ -79,7 +79,9 @@ pub(crate) fn plan(plan: &mut Plan, wishes: &Wishes, mu: f64) -> Result<bool, Er
         Link::Relu => "one for relu regression",
         other => other.not_least_squares(),
     };
-    Error::unless(links.contains(&plan.link), "method", want, plan.method.name())?;
+    let regression = matches!(plan.link, Link::Linear | Link::Relu);
+    let fine = regression && links.contains(&plan.link);
+    Error::unless(fine, "method", want, plan.method.name())?;
     let Some((sampler, mut recipe)) = recipe(plan, wishes, mu)? else {
         wishes.none()?;
         return statistics(plan, mu);

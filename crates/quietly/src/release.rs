@@ -7,7 +7,9 @@ use std::num::NonZero;
 
 use quietly_accounting::Neighbours;
 use quietly_data::Private;
-use quietly_noise::{ExponentialMechanism, Key, Ratio, RoundedNormal, Source, Stream};
+use quietly_noise::{
+    DiscreteLaplace, ExponentialMechanism, Key, Ratio, RoundedNormal, Source, Stream,
+};
 
 use crate::{
     charge::{Mechanism, Stage},
@@ -21,7 +23,7 @@ pub(crate) const LEVEL_BITS: u32 = 10;
 pub(crate) struct LatticeSum {
     /// The exact sum.
     pub(crate) sum: Private<Vec<i64>>,
-    /// The most that one row's vector can measure, in the Euclidean norm.
+    /// The most that one row's vector can measure: in the Euclidean norm, and in the 1-norm for Laplace noise.
     pub(crate) bound: f64,
     /// What one unit of the integers is worth.
     pub(crate) unit: f64,
@@ -126,16 +128,6 @@ impl Door {
         self.key.source()
     }
 
-    /// The tilt that is planned for an objective: its noise over the longest gradient of one row, and the most that one row's
-    /// second derivative may be over the objective's strong convexity.
-    pub(crate) fn tilt(&self, purpose: &str) -> (f64, f64) {
-        let open = self.open.iter().find(|o| o.purpose == purpose);
-        match open.unwrap_or_else(|| panic!("{purpose} is not in the plan")).mechanism {
-            Mechanism::Objective { noise, bend, .. } => (noise, bend),
-            _ => panic!("{purpose} is not planned as an objective"),
-        }
-    }
-
     /// The number of rows, if the relation makes it public.
     pub(crate) fn public_rows(
         &self,
@@ -147,11 +139,16 @@ impl Door {
 
     /// The planned noise of a sum, over what one row can add.
     pub(crate) fn noise(&self, purpose: &str) -> f64 {
-        let open = self.open.iter().find(|o| o.purpose == purpose);
-        match open.unwrap_or_else(|| panic!("{purpose} is not in the plan")).mechanism {
+        match self.planned(purpose) {
             Mechanism::Gaussian { noise } => noise,
             _ => panic!("{purpose} is not planned as a sum"),
         }
+    }
+
+    /// How a question is planned to be answered.
+    pub(crate) fn planned(&self, purpose: &str) -> Mechanism {
+        let open = self.open.iter().find(|o| o.purpose == purpose);
+        open.unwrap_or_else(|| panic!("{purpose} is not in the plan")).mechanism
     }
 
     /// Something computed without any noise: for plans that promise nothing, and for no other.
@@ -185,6 +182,27 @@ impl Door {
         let scale = above(noise * bound);
         RoundedNormal::new(scale)?.add_threads(stream, step, &mut sum, threads)?;
         Ok((sum.iter().map(|&s| s as f64 * unit).collect(), scale * unit))
+    }
+
+    /// A sum with discrete Laplace noise in every coordinate, and the scale of it, both in real units.
+    pub(crate) fn laplace(
+        &mut self,
+        purpose: &str,
+        what: LatticeSum,
+    ) -> Result<(Vec<f64>, f64), Error> {
+        let mut sum = what.sum.declassify();
+        #[cfg(test)]
+        self.see(purpose, &mut sum, Some(what.bound));
+        let (mechanism, stream, step) = self.enter(purpose);
+        let Mechanism::Laplace { scale } = mechanism else {
+            panic!("{purpose} is not planned with Laplace noise");
+        };
+        // A vector of ones measures its length in the 1-norm.
+        let corner = sum.len() as f64;
+        let (bound, unit) = coarsened(&mut sum, what.bound, what.unit, scale, corner);
+        let scale = ratio_above(above(scale * bound))?;
+        DiscreteLaplace::new(scale)?.add(stream, step, &mut sum)?;
+        Ok((sum.iter().map(|&s| s as f64 * unit).collect(), scale.value() * unit))
     }
 
     /// A noisy sum of symmetric matrices, given and returned as upper triangles, row by row.
@@ -308,6 +326,17 @@ impl Door {
 /// A number not below `x`, and hardly above it.
 fn above(x: f64) -> f64 {
     x * (1.0 + 4.0 * f64::EPSILON)
+}
+
+/// A ratio not below x > 0 and hardly above it, with terms of at most 2⁴⁴: what exact Laplace noise takes.
+///
+/// # Errors
+///
+/// [`Error::Noise`] if x is above 2⁴⁴, when the noise is made.
+pub(crate) fn ratio_above(x: f64) -> Result<Ratio, Error> {
+    let bits = (43 - x.log2().ceil() as i32).clamp(0, 44);
+    // Powers of two are exact.
+    Ok(Ratio::new((x * 2f64.powi(bits)).ceil() as u64, 1 << bits)?)
 }
 
 /// For every threshold but the end: how far level·n is from [F_(k-1), F_k], the ranks in its bin, times -2^b, exactly

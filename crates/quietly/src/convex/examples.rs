@@ -13,6 +13,8 @@ use super::{
     glm::Glm,
 };
 
+mod clipped;
+
 /// Rows that are added up plainly before their sum is kept in two words: the depth of a sum.
 const RUN: usize = 32;
 /// A sum is made of at most so many parts, in one order whatever the number of threads.

@@ -7,24 +7,40 @@
 //! and public numbers only). Given argmin J, two tables' points are at most 2a apart, so a Gaussian release of sensitivity
 //! 2a covers the rest; the published nγ/Λ is a. The noise in b is on a lattice: b is within √d/2 units of the ideal one, which
 //! moves argmin J by at most √d/2 units/Λ, and is part of a. No retry, no tolerance that depends on data.
+//!
+//! # With δ = 0
+//!
+//! b has independent Laplace coordinates of scale t, with density proportional to e^(-‖b‖₁/t). As there, the
+//! ratio of densities at w is that of b(w) and b(w) + v, times that of the determinants: at most e^(‖v‖₁/t + D), where v is the
+//! difference of two tables' gradients at w. A row's gradient is slopes ⊗ z and measures at most S·‖z‖₁ in the 1-norm, S being
+//! `steepest` for one score. For several, slopes are p - e_y, whose 1-norm 2(1 - p_y) is √2 times the bound √2(1 - p_y) on their
+//! Euclidean one. And ‖z‖₁ ≤ √size·R, or what rows are cut to. So t = ‖v‖₁/(ε - D) is enough, with one such gradient for a
+//! row that is there or not and two for a replaced one. For a set or a rougher r, take limits as there.
+//!
+//! What is drawn is discrete Laplace noise k of the same scale. Give it and the continuous one the same quantiles: for p = e^(-1/t)
+//! the distributions 1 - p^(k+1)/(1 + p) and 1 - e^(-x/t)/2 agree at x = k + ½ + t·ln cosh(1/2t), so k is the continuous number rounded,
+//! but for 1/8t units: b is within √d·(½ + 1/8t) units of the ideal one and a function of it. The last release has
+//! discrete Laplace noise.
 use quietly_accounting::{Neighbours, Slopes};
 use quietly_data::Private;
-use quietly_noise::{RoundedNormal, Stream};
+use quietly_noise::{DiscreteLaplace, RoundedNormal, Stream};
 
 use super::{
     examples::Examples,
     glm::Glm,
     loss::Loss,
     minimise::{Near, Objective, Terms},
+    program::Program,
     run::Fitting,
     set::Set,
 };
 use crate::{
-    charge::{Charge, Stage},
+    charge::{Charge, Mechanism, Stage},
     error::Error,
     linalg::norm,
     plan::Plan,
     progress::tell,
+    release::ratio_above,
 };
 
 pub(crate) const MINIMISER: &str = "minimiser of a perturbed objective";
@@ -60,6 +76,14 @@ pub(crate) fn stages(plan: &Plan, mu: f64, noise: f64) -> Vec<Stage> {
     vec![Stage::new("minimiser", 1, vec![minimiser]), Stage::new("rounding", 1, vec![rounding])]
 }
 
+/// The questions where δ is 0 and there is `epsilon` to spend.
+pub(crate) fn pure_stages(epsilon: f64, neighbours: Neighbours) -> Vec<Stage> {
+    let share = ROUNDING_SHARE * epsilon;
+    let minimiser = Charge::promise(MINIMISER, epsilon - share, 0.0);
+    let rounding = Charge::laplace(ROUNDING, share, neighbours);
+    vec![Stage::new("minimiser", 1, vec![minimiser]), Stage::new("rounding", 1, vec![rounding])]
+}
+
 /// Λ in units of the noise and the radius that noise and bias are about in balance at: it grows with the number of weights, and
 /// with how uneven classes are not; where there are few rows it keeps the model small. `variance` is that of the class.
 fn shrinkage(plan: &Plan, variance: f64, mu: f64) -> f64 {
@@ -75,32 +99,63 @@ fn shrinkage(plan: &Plan, variance: f64, mu: f64) -> f64 {
 struct Setting {
     /// Λ.
     strong: f64,
-    /// σ of b in lattice units, and what a unit is worth.
+    /// σ of b in lattice units, or the scale of Laplace noise, and what a unit is worth.
     noise: f64,
     unit: f64,
+    pure: bool,
 }
 
 impl Setting {
     fn new(run: &Fitting<'_, '_>, glm: Glm) -> Self {
-        let (noise, bend) = run.door.tilt(MINIMISER);
+        let (loss, neighbours) = (run.program.loss, run.plan.budget.neighbours());
         let smooth = glm.bend * run.radius * run.radius;
-        // A cut slope is still charged by the uncut one.
-        let steepest = if glm.loss == Loss::Logistic { 1.0 } else { glm.steepest };
-        let noise = noise * steepest * run.radius * (1.0 + 1e-12);
-        // The budget's, as the rounding was given its share of it.
-        let mu = 1.0 / (ROUNDING_SHARE * run.door.noise(ROUNDING));
-        let shrink = shrinkage(run.plan, run.share * (1.0 - run.share), mu) * noise * run.radius;
         let ridge = run.rows * run.program.regulariser.ridge;
-        let strong = (smooth / bend * (1.0 + 1e-12)).max(ridge).max(shrink);
+        let (noise, strong, pure) = match run.door.planned(MINIMISER) {
+            Mechanism::Objective { noise, bend, .. } => {
+                // A cut slope is still charged by the uncut one.
+                let steepest = if loss == Loss::Logistic { 1.0 } else { glm.steepest };
+                let noise = noise * steepest * run.radius;
+                // The budget's, as the rounding was given its share of it.
+                let mu = 1.0 / (ROUNDING_SHARE * run.door.noise(ROUNDING));
+                let shrink = shrinkage(run.plan, run.share * (1.0 - run.share), mu);
+                let strong = smooth / bend * (1.0 + 1e-12);
+                (noise, strong.max(ridge).max(shrink * noise * run.radius), false)
+            }
+            Mechanism::Promise { epsilon, .. } => {
+                let strong = strong_enough(loss, smooth, DETERMINANT_SHARE * epsilon).max(ridge);
+                let left = epsilon - determinant(loss, smooth, strong);
+                let size = run.program.size(run.plan.width) / glm.outputs();
+                let apart = apart_in_l1(glm, size, run.radius, run.program.l1, neighbours);
+                (apart / left, strong, true)
+            }
+            other => unreachable!("a minimiser is not planned as {other:?}"),
+        };
         // 2³⁰ units to σ: the lattice is far finer than the noise.
+        let noise = noise * (1.0 + 1e-12);
         let unit = 2f64.powi(noise.log2().floor() as i32 - 30);
-        Setting { strong, noise: noise / unit, unit }
+        Setting { strong, noise: noise / unit, unit, pure }
+    }
+
+    /// The standard deviation of b in every coordinate.
+    fn deviation(&self) -> f64 {
+        self.noise * self.unit * if self.pure { std::f64::consts::SQRT_2 } else { 1.0 }
+    }
+
+    /// What b's length does not exceed, but for chances that no one lives to see: a minimiser is not asked to be nearer than
+    /// rounding allows for such a b.
+    fn longest(&self, size: usize) -> f64 {
+        // Laplace noise is beyond 42 scales once in 10¹⁸ draws.
+        self.deviation() * (size as f64).sqrt() * if self.pure { 30.0 } else { 2.0 }
     }
 
     /// b.
     fn tilt(&self, size: usize, stream: &Stream, step: u64) -> Result<Vec<f64>, Error> {
         let mut units = vec![0; size];
-        RoundedNormal::new(self.noise)?.fill(stream, step, &mut units)?;
+        if self.pure {
+            DiscreteLaplace::new(ratio_above(self.noise)?)?.fill(stream, step, &mut units)?;
+        } else {
+            RoundedNormal::new(self.noise)?.fill(stream, step, &mut units)?;
+        }
         Ok(units.iter().map(|&k| k as f64 * self.unit).collect())
     }
 
@@ -110,6 +165,31 @@ impl Setting {
     }
 }
 
+/// What determinants may add to ε, where no row's second derivative exceeds `smooth` and the objective is `strong`-convex without it.
+pub(super) fn determinant(loss: Loss, smooth: f64, strong: f64) -> f64 {
+    match loss {
+        // smooth = R²/2, and the trace is (1 - 1/K)·R².
+        Loss::Softmax { classes } => {
+            let k = classes as f64;
+            (k - 1.0) * (2.0 * smooth / (k * strong)).ln_1p()
+        }
+        _ => (smooth / strong).ln_1p(),
+    }
+}
+
+/// The least strong convexity for which they add no more than `share`.
+pub(super) fn strong_enough(loss: Loss, smooth: f64, share: f64) -> f64 {
+    let above = 1.0 + 1e-9;
+    above
+        * match loss {
+            Loss::Softmax { classes } => {
+                let k = classes as f64;
+                2.0 * smooth / (k * (share / (k - 1.0)).exp_m1())
+            }
+            _ => smooth / share.exp_m1(),
+        }
+}
+
 /// The weights.
 pub(crate) fn fit(
     run: &mut Fitting<'_, '_>,
@@ -117,16 +197,15 @@ pub(crate) fn fit(
 ) -> Result<Vec<f64>, Error> {
     let program = run.program;
     let all = program.size(run.plan.width);
-    let glm = program.glm(run.plan.width, run.radius)?;
+    let glm = slopes_of(program, run.plan.width, run.radius, run.set_inside().is_some())?;
     let setting = Setting::new(run, glm);
     let size = all / glm.outputs();
     let terms = Terms { glm, radius: run.radius, size, strong: setting.strong };
     // How near the minimiser is asked to be: where it matters to nobody, but not nearer than 53 bits usually show.
-    let sigma = setting.noise * setting.unit;
-    let harmless = 0.05 * sigma / terms.steepest(run.rows) / run.door.noise(ROUNDING);
-    let strong = setting.strong;
-    let tilt =
-        2.0 * sigma * (all as f64).sqrt() + run.offset.abs() / run.constant.max(1e-300) * strong;
+    let harmless = 0.05 * setting.deviation() / terms.steepest(run.rows) / run.noise(ROUNDING);
+    // The ridge is centred where the constant alone would say what the classes' shares are.
+    let centre = run.offset / run.constant.max(1e-300) * setting.strong;
+    let tilt = setting.longest(all) + centre.abs();
     let set = run.set_inside();
     let (near, far) = match set {
         None => (terms.least_distance(2.0 * run.rows, 64.0 / run.radius, tilt), 0.0),
@@ -138,8 +217,6 @@ pub(crate) fn fit(
     let near = near.max(harmless);
     let lasso = run.rows * program.regulariser.lasso;
     let watch = &mut *run.watch;
-    // The ridge is centred where the constant alone would say what the classes' shares are.
-    let centre = run.offset / run.constant.max(1e-300) * strong;
     let found = run.door.objective(MINIMISER, examples, |examples, stream, step| {
         let mut tilt = setting.tilt(all, stream, step)?;
         if let Some(last) = tilt.last_mut() {
@@ -161,8 +238,103 @@ pub(crate) fn fit(
     Ok(weights)
 }
 
+/// The loss with bounds that hold for all weights that are tried: those of the set, or any.
+///
+/// One score's slopes are held to the set's bound wherever the weights are; those of several are not.
+fn slopes_of(program: &Program, width: usize, radius: f64, inside: bool) -> Result<Glm, Error> {
+    let glm = program.glm(width, radius)?;
+    if inside || glm.outputs() == 1 {
+        return Ok(glm);
+    }
+    let anywhere = Program { set: Set::Everything, ..program.clone() }.glm(width, radius)?;
+    Ok(Glm { steepest: anywhere.steepest, ..glm })
+}
+
+/// What neighbours' gradients are apart in the 1-norm, at most, for rows of `size` numbers that measure at most `radius` and,
+/// in the 1-norm, `l1`.
+pub(super) fn apart_in_l1(
+    glm: Glm,
+    size: usize,
+    radius: f64,
+    l1: Option<f64>,
+    neighbours: Neighbours,
+) -> f64 {
+    let row = ((size as f64).sqrt() * radius).min(l1.unwrap_or(f64::INFINITY));
+    let outputs = if glm.outputs() > 1 { std::f64::consts::SQRT_2 } else { 1.0 };
+    let rows = match neighbours {
+        Neighbours::AddRemove => 1.0,
+        Neighbours::ReplaceOne => 2.0,
+    };
+    rows * outputs * glm.steepest * row
+}
+
 /// The norm that no point of the set exceeds.
 pub(crate) fn farthest(set: &Set, size: usize) -> f64 {
     let start = set.center(size);
     norm(&start) + set.radius_from(&start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Budget, Convex, Loss,
+        convex::{
+            examples::{Features, Shape},
+            minimise::tests::SMOOTH,
+        },
+        pass::random::Random,
+    };
+
+    /// Random rows at corners, with and without a bound on their 1-norm: never above, and hardly below.
+    #[test]
+    fn gradients_in_the_1_norm_stay_within_their_bound() {
+        let mut random = Random(6);
+        for (glm, l1) in SMOOTH.into_iter().flat_map(|glm| [(glm, None), (glm, Some(1.2))]) {
+            let glm = match glm.loss {
+                Loss::Squared => Glm { steepest: 1.5, ..glm },
+                // √2, not below.
+                Loss::Softmax { .. } => Glm { steepest: 1.4142135623730952, ..glm },
+                _ => glm,
+            };
+            let shape = Shape { width: 2, constant: 0.0, l1, radius: 1.0 };
+            let bound = |n| apart_in_l1(glm, 2, 1.0, l1, n) * (1.0 + 1e-12);
+            let (mut joins, mut replaced) = (0.0_f64, 0.0_f64);
+            for _ in 0..4000 {
+                let mut sign = || if random.word() % 512 < 256 { 1.0 } else { -1.0 };
+                let x: Vec<f64> = (0..4).map(|_| sign()).collect();
+                let y = match glm.loss {
+                    Loss::Softmax { .. } => vec![1.0 + sign(), 1.0 + sign()],
+                    _ => vec![sign(), sign()],
+                };
+                let far = if random.word() % 512 < 256 { 40.0 } else { 0.01 };
+                let w: Vec<f64> = (0..2 * glm.outputs()).map(|_| far * random.number()).collect();
+                let examples = Examples::new(shape, Features::Dense(&x), y, 1);
+                let (a, b) = (examples.gradient(glm, &w, 0..1), examples.gradient(glm, &w, 1..2));
+                joins = joins.max(a.iter().map(|a| a.abs()).sum());
+                replaced = replaced.max(a.iter().zip(&b).map(|(a, b)| (a - b).abs()).sum());
+            }
+            let (joins, replaced) =
+                (joins / bound(Neighbours::AddRemove), replaced / bound(Neighbours::ReplaceOne));
+            // Slopes of one sign push opposite rows half as hard.
+            let least = if glm.loss.sign_known() { 0.49 } else { 0.9 };
+            assert!(joins <= 1.0 && joins > 0.9, "{glm:?} {l1:?} {joins}");
+            assert!(replaced <= 1.0 && replaced > least, "{glm:?} {l1:?} {replaced}");
+        }
+    }
+
+    /// Where weights may leave a small set on the way, slopes of several outputs are steeper than in it.
+    #[test]
+    fn slopes_of_several_outputs_are_bounded_where_weights_go() {
+        let convex = Convex::new(Loss::Softmax { classes: 3 }).within(Set::L2 { radius: 0.1 });
+        let plan = convex.plan(1000, 2, Budget::new(1.0, 1e-5).unwrap()).unwrap();
+        let bound = |inside| {
+            slopes_of(plan.program(), 2, 1.0, inside).map(|glm| (glm, glm.steepest)).unwrap()
+        };
+        let (glm, anywhere) = bound(false);
+        let mut slopes = [0.0, 9.0, 0.0];
+        glm.slopes(&mut slopes, 0.0);
+        let long = norm(&slopes);
+        assert!(long <= anywhere && long > 1.3 * bound(true).1, "{long} {anywhere}");
+    }
 }

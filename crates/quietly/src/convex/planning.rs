@@ -2,27 +2,18 @@
 use quietly_accounting::Neighbours;
 
 use super::{
-    epoch, iterated,
+    bolt_on, descent, epoch, iterated,
     loss::Loss,
-    perturb, phased_erm, phased_sgd,
-    phases::{Ground, PHASE, Phase},
+    phased_erm, phased_sgd,
+    phases::{Ground, Phase},
     program::{Growth, Program},
-    psa, psa_two,
+    psa, psa_two, questions,
     regulariser::Regulariser,
-    run, scaling,
     set::Set,
 };
 use crate::{
-    budget::Budget,
-    charge::{Charge, Sampler, Stage},
-    error::Error,
-    method::Method,
-    model::Link,
-    plan::Plan,
+    budget::Budget, charge::Sampler, error::Error, method::Method, model::Link, plan::Plan,
 };
-
-/// The share of μ² that a bound on the rows takes.
-const RADIUS_SHARE: f64 = 0.002;
 
 /// A classifier or a regression with a loss of its own, to be planned.
 ///
@@ -45,6 +36,9 @@ pub struct Convex {
     longest: Option<f64>,
     finds_radius: bool,
     growth: Option<Growth>,
+    clip: Option<f64>,
+    steps: Option<u64>,
+    step_size: Option<f64>,
 }
 
 impl Convex {
@@ -69,6 +63,9 @@ impl Convex {
             longest: None,
             finds_radius: true,
             growth: None,
+            clip: None,
+            steps: None,
+            step_size: None,
         }
     }
 
@@ -126,6 +123,24 @@ impl Convex {
         Convex { finds_radius: false, ..self }
     }
 
+    /// The same in so many steps, for `dp-gd`, `dp-sgd`, `frank-wolfe` and `gd-op`, or passes, for `sc-psgd`.
+    #[must_use]
+    pub fn steps(self, steps: u64) -> Self {
+        Convex { steps: Some(steps), ..self }
+    }
+
+    /// The same with steps of this length down the mean gradient, for `dp-gd`, `dp-sgd`, `sc-psgd` and `gd-op`.
+    #[must_use]
+    pub fn step_size(self, step_size: f64) -> Self {
+        Convex { step_size: Some(step_size), ..self }
+    }
+
+    /// The same with every row's gradient cut to this norm, for `dp-gd`, `dp-sgd` and `frank-wolfe`.
+    #[must_use]
+    pub fn clip(self, clip: f64) -> Self {
+        Convex { clip: Some(clip), ..self }
+    }
+
     /// The plan for about `rows` rows of `width` features.
     ///
     /// # Errors
@@ -139,30 +154,58 @@ impl Convex {
             plan.convex = Some(program);
             return Ok(plan.sealed());
         }
+        let scalable = self.can_scale(width) && !budget.is_pure();
         plan.method = match self.method {
-            Method::Auto | Method::Exact if self.can_scale(width) => Method::ScaledAmp,
+            Method::Auto | Method::Exact if scalable => Method::ScaledAmp,
             Method::Auto | Method::Exact => Method::Amp,
             other => other,
         };
         if plan.method == Method::ScaledAmp {
-            let want = "everywhere, with a constant and no bound of their own, for scaled rows";
-            Error::unless(self.can_scale(width), "weights and rows", want, "otherwise")?;
+            let want =
+                "everywhere, with a constant, no bound of their own and a delta, for scaled rows";
+            Error::unless(scalable, "weights and rows", want, "otherwise")?;
             program.scale();
         }
         let links = plan.method.about().links;
         let fine = links.contains(&plan.link);
         Error::unless(fine, "method", "one for this model", plan.method.name())?;
         plan.convex = Some(program);
-        // What a row that is there or not may cost.
-        let mu = plan.mu()?;
-        if !matches!(plan.method, Method::Amp | Method::ScaledAmp) {
-            plan.phase(mu)?;
-        } else {
-            plan.program().glm(width, plan.program().longest)?;
+        self.unused(plan.method)?;
+        let mu = match budget.is_pure() {
+            // What a Gaussian with the noise of a Laplace release would be worth.
+            true => budget.epsilon() / (2.0 * plan.program().size(width) as f64).sqrt(),
+            false => quietly_accounting::gaussian_mu(budget.epsilon(), budget.delta())?,
+        };
+        match plan.method {
+            Method::Amp | Method::ScaledAmp => {
+                plan.program().glm(width, plan.program().longest)?;
+            }
+            Method::DpGd | Method::DpSgd | Method::FrankWolfe => descent::plan(&mut plan, mu)?,
+            Method::ScPsgd | Method::GdOp => bolt_on::plan(&mut plan)?,
+            _ => plan.phase(mu)?,
         }
         let shape = plan.clone();
-        plan.calibrate(|noise| stages(&shape, mu, noise))?;
+        if budget.is_pure() {
+            plan.settle(questions::pure_stages(&shape));
+            return Ok(plan.sealed());
+        }
+        plan.calibrate(|noise| questions::stages(&shape, mu, noise))?;
         Ok(plan.sealed())
+    }
+
+    /// Refuses options that the method does not have.
+    fn unused(&self, method: Method) -> Result<(), Error> {
+        let sums = matches!(method, Method::DpGd | Method::DpSgd | Method::FrankWolfe);
+        let points = matches!(method, Method::ScPsgd | Method::GdOp);
+        let want = "left out: this method has none";
+        let fine = self.clip.is_none() || sums;
+        Error::unless(fine, "clip", want, self.clip.unwrap_or(0.0))?;
+        let fine = self.steps.is_none() || sums || points;
+        Error::unless(fine, "steps", want, self.steps.unwrap_or(0))?;
+        let fine = self.step_size.is_none() || (sums || points) && method != Method::FrankWolfe;
+        Error::unless(fine, "step size", want, self.step_size.unwrap_or(0.0))?;
+        let clip = self.clip.unwrap_or(1.0);
+        Error::unless((1e-9..=1e9).contains(&clip), "clip", "from 1e-9 to 1e9", clip)
     }
 
     /// Whether rows may be centred and scaled: not where weights must stay in a set, or rows are bounded in a way of their own, or
@@ -198,6 +241,9 @@ impl Convex {
             finds_radius: self.finds_radius,
             scales: false,
             cut: 1.0,
+            clip: self.clip,
+            steps: self.steps,
+            step_size: self.step_size,
             stages: None,
             growth: self.growth,
         })
@@ -205,13 +251,6 @@ impl Convex {
 }
 
 impl Plan {
-    /// What the whole budget is worth in Gaussian noise, for a row that is there or not.
-    fn mu(&self) -> Result<f64, Error> {
-        let mu = quietly_accounting::gaussian_mu(self.budget.epsilon(), self.budget.delta())?;
-        let replaced = self.budget.neighbours() == Neighbours::ReplaceOne;
-        Ok(if replaced { 0.5 * mu } else { mu })
-    }
-
     pub(crate) fn program(&self) -> &Program {
         self.convex.as_ref().expect("a convex plan has a program")
     }
@@ -222,7 +261,7 @@ impl Plan {
         let relation = self.budget.neighbours();
         Error::unless(relation == Neighbours::ReplaceOne, "neighbours", want, relation.name())?;
         let (method, program) = (self.method, self.program());
-        let ground = program.ground(self.width, program.longest, 2.0 * mu)?;
+        let ground = program.ground(self.width, program.longest, mu)?;
         let want = "bounded: --constraint l2 --radius B, or l1";
         Error::unless(ground.distance.is_finite(), "set of weights", want, "everything")?;
         let smooth = ground.smooth.is_finite() || method == Method::PhasedErm;
@@ -294,37 +333,4 @@ pub(crate) fn phases(plan: &Plan, ground: &Ground) -> Result<Vec<Phase>, Error> 
             return Error::unless(false, "method", "one of phases", other.name()).map(|()| vec![]);
         }
     })
-}
-
-/// The questions of a method, where the whole budget is worth `mu`.
-fn stages(plan: &Plan, mu: f64, noise: f64) -> Vec<Stage> {
-    let (budget, mut stages) = (plan.budget, Vec::new());
-    if plan.program().scales {
-        stages.extend(scaling::stages(mu, budget.neighbours()));
-    } else if plan.program().finds_radius {
-        stages.push(run::radius_stage(RADIUS_SHARE.sqrt() * mu, budget.neighbours()));
-    }
-    match plan.sampler {
-        Sampler::Places { steps } => {
-            stages.push(Stage::new("phases", steps, vec![Charge::sum(PHASE, noise)]));
-        }
-        _ => stages.extend(perturb::stages(plan, mu, noise)),
-    }
-    stages
-}
-
-/// The questions of a plan, whatever their noise; none if it does not go together.
-pub(crate) fn questions(plan: &Plan) -> Option<Vec<Stage>> {
-    let program = plan.convex.as_ref()?;
-    let right = match (plan.method, plan.sampler) {
-        (Method::Amp, Sampler::Full) => !program.scales,
-        (Method::ScaledAmp, Sampler::Full) => program.scales,
-        (_, Sampler::Places { steps }) if plan.budget.neighbours() == Neighbours::ReplaceOne => {
-            let ground = program.ground(plan.width, program.longest, 1.0).ok()?;
-            phases(plan, &ground).ok()?.len() as u64 == steps
-        }
-        _ => false,
-    };
-    let mu = plan.mu().ok()?;
-    right.then(|| stages(plan, mu, 1.0))
 }

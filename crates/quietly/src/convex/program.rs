@@ -37,6 +37,15 @@ pub struct Program {
     pub scales: bool,
     /// Slopes of the logistic loss are cut here.
     pub cut: f64,
+    /// Gradients are cut to this norm by methods that add them up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clip: Option<f64>,
+    /// How many steps there are, for methods that choose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
+    /// How long a step is, where one asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_size: Option<f64>,
     /// How many stages or epochs there are, where that hangs on more than the number of rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<u32>,
@@ -83,10 +92,20 @@ impl Program {
     ///
     /// As [`constants`](Self::constants), and if the loss has a corner.
     pub(crate) fn glm(&self, width: usize, radius: f64) -> Result<Glm, Error> {
-        let Constants { lipschitz, smooth, .. } = self.constants(width, radius)?;
+        let glm = self.slopes(width, radius)?;
         let want = "smooth: take a loss without a corner, or phased-erm";
-        Error::unless(smooth.is_some(), "the loss", want, "one with a corner")?;
-        let bend = smooth.expect("was looked at") / (radius * radius);
+        Error::unless(glm.bend.is_finite(), "the loss", want, "one with a corner")?;
+        Ok(glm)
+    }
+
+    /// The same for losses that may have a corner, where `bend` is infinite.
+    ///
+    /// # Errors
+    ///
+    /// As [`constants`](Self::constants).
+    pub(crate) fn slopes(&self, width: usize, radius: f64) -> Result<Glm, Error> {
+        let Constants { lipschitz, smooth, .. } = self.constants(width, radius)?;
+        let bend = smooth.map_or(f64::INFINITY, |smooth| smooth / (radius * radius));
         // A slope that is cut never decreases: what is minimised is convex, and as smooth.
         let cut = if self.loss == Loss::Logistic { self.cut } else { f64::INFINITY };
         Ok(Glm { loss: self.loss, steepest: (lipschitz / radius).min(cut), bend })

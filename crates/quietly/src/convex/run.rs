@@ -3,6 +3,7 @@ use quietly_accounting::Neighbours;
 use quietly_data::{Encoding, Private, Source};
 
 use super::{
+    bolt_on, descent,
     examples::{Examples, Features, Shape},
     glm::Glm,
     loss::Loss,
@@ -15,7 +16,7 @@ use super::{
     set::Set,
 };
 use crate::{
-    charge::{Charge, Sampler, Stage},
+    charge::{Charge, Mechanism, Sampler, Stage},
     counts::tally,
     error::Error,
     full_batch::quarters,
@@ -56,6 +57,12 @@ pub(crate) struct Fitting<'a, 'w> {
 /// The question for a bound on rows, worth `mu`.
 pub(crate) fn radius_stage(mu: f64, neighbours: Neighbours) -> Stage {
     let charge = Charge::quantile(RADIUS, MOST_ROWS, mu, neighbours);
+    Stage::new("rows", 1, vec![charge]).of_all_rows()
+}
+
+/// The same, worth `epsilon` where δ is 0.
+pub(crate) fn pure_radius_stage(epsilon: f64, neighbours: Neighbours) -> Stage {
+    let charge = Charge::pure_quantile(RADIUS, MOST_ROWS, epsilon, neighbours);
     Stage::new("rows", 1, vec![charge]).of_all_rows()
 }
 
@@ -189,9 +196,12 @@ pub(crate) fn fit(
     let weights = match plan.method {
         Method::Exact => exact(&mut run, examples)?,
         Method::Amp => perturb::fit(&mut run, examples)?,
+        Method::DpGd | Method::DpSgd => descent::fit(&mut run, &examples)?,
+        Method::FrankWolfe => descent::frank_wolfe(&mut run, &examples)?,
+        Method::ScPsgd | Method::GdOp => bolt_on::fit(&mut run, &examples)?,
         _ => {
             // A replaced row moves a point twice as far as noise is planned for.
-            let mu = 2.0 / run.door.noise(PHASE);
+            let mu = 2.0 / run.noise(PHASE);
             let ground = program.ground(width, run.radius, mu)?;
             let phases = planning::phases(plan, &ground)?;
             phases::fit(&mut run, &examples, &phases, &ground)?
@@ -262,22 +272,41 @@ impl<'a> Fitting<'a, '_> {
         self.program.glm(self.plan.width, self.radius)
     }
 
+    /// The standard deviation of a release in every coordinate, over what one row may move it in the Euclidean norm.
+    pub(crate) fn noise(&self, purpose: &str) -> f64 {
+        match self.door.planned(purpose) {
+            // That of Laplace noise is √2 times its scale, and the 1-norm √d times the other.
+            Mechanism::Laplace { scale } => {
+                scale * (2.0 * self.program.size(self.plan.width) as f64).sqrt()
+            }
+            _ => self.door.noise(purpose),
+        }
+    }
+
     /// Releases a point that neighbours move by at most `apart`, with the planned noise.
     ///
-    /// On the lattice √d units more; holding what is beyond it brings points nearer.
+    /// On the lattice √d units more; holding what is beyond it brings points nearer. Laplace noise counts in the 1-norm: √d times
+    /// `apart`, d units more on the lattice, and of that the integer part, as the difference of integers is one.
     pub(crate) fn release(
         &mut self,
         purpose: &str,
         point: Private<Vec<f64>>,
         apart: f64,
     ) -> Result<Vec<f64>, Error> {
-        let corner = (self.program.size(self.plan.width) as f64).sqrt();
+        let size = self.program.size(self.plan.width) as f64;
+        let pure = matches!(self.door.planned(purpose), Mechanism::Laplace { .. });
+        let (apart, corner) = if pure { (apart * size.sqrt(), size) } else { (apart, size.sqrt()) };
         // Rounding costs at most a thousandth.
         let unit = 2f64.powi((apart / corner).log2().floor() as i32 - 10);
         let most = (1_i64 << 61) as f64;
         let on_lattice = |w: &f64| (w / unit).clamp(-most, most).round() as i64;
         let sum = point.map(|w| w.iter().map(on_lattice).collect::<Vec<_>>());
-        let bound = self.each_way(apart / unit + corner) * (1.0 + 1e-12);
+        let apart = (apart / unit + corner) * (1.0 + 1e-12);
+        if pure {
+            let bound = self.each_way(apart.floor());
+            return Ok(self.door.laplace(purpose, LatticeSum { sum, bound, unit })?.0);
+        }
+        let bound = self.each_way(apart);
         Ok(self.door.sum(purpose, LatticeSum { sum, bound, unit })?.0)
     }
 

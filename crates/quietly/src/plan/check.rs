@@ -75,9 +75,14 @@ impl Plan {
         if questions.is_empty() {
             return Ok(());
         }
-        let event = charge::event(self.sampler, &self.stages)?;
         let (neighbours, delta) = (self.budget.neighbours(), self.budget.delta());
-        let price = quietly_accounting::epsilon(&event, neighbours, delta)?.upper;
+        let price = if self.budget.is_pure() {
+            let price = charge::pure_epsilon(self.sampler, &self.stages, neighbours);
+            price.unwrap_or(f64::INFINITY)
+        } else {
+            let event = charge::event(self.sampler, &self.stages)?;
+            quietly_accounting::epsilon(&event, neighbours, delta)?.upper
+        };
         // A number that was written and read again may differ in its last digit.
         if price <= self.budget.epsilon().min(self.epsilon * (1.0 + 1e-9)) {
             return Ok(());
@@ -108,7 +113,7 @@ impl Plan {
                 counted(OnePass::new(self.rows, self.width, 0.0).stages(1.0))
             }
             (Method::Auto | Method::FullBatch | Method::OnePass | Method::Exact, _) => None,
-            _ if self.convex.is_some() => convex::planning::questions(self).and_then(counted),
+            _ if self.convex.is_some() => convex::questions::questions(self).and_then(counted),
             _ => recipes::questions(self).and_then(counted),
         }
     }

@@ -29,6 +29,9 @@ impl fmt::Display for Plan {
             for charge in &stage.charges {
                 let how = match charge.mechanism {
                     Mechanism::Gaussian { noise } => format!("noise {noise:.2} times one row"),
+                    Mechanism::Laplace { scale } => {
+                        format!("Laplace noise {scale:.2} times one row in the 1-norm")
+                    }
                     Mechanism::Selection { add_remove, .. } => {
                         format!("a choice at epsilon {add_remove:.4}")
                     }
@@ -52,10 +55,10 @@ impl fmt::Display for Plan {
         }
         write!(
             f,
-            "epsilon {:.4} of {} at delta {:e} ({})",
+            "epsilon {:.4} of {} at delta {} ({})",
             (self.epsilon * 1e4).ceil() / 1e4,
             self.budget.epsilon(),
-            self.budget.delta(),
+            self.budget.delta_in_words(),
             self.budget.neighbours().name()
         )
     }

@@ -100,11 +100,22 @@ impl Plan {
         let want = "one that Convex::plan made; take Plan::run for others";
         Error::unless(self.convex.is_some(), "plan", want, self.link.name())?;
         let mut door = Door::new(key, &self.stages, threads);
+        self.learn_through(&mut door, table, range, watch)
+    }
+
+    /// The same, through a door that is there.
+    pub(crate) fn learn_through(
+        &self,
+        door: &mut Door,
+        table: &Private<Table>,
+        range: (f64, f64),
+        watch: &mut Watch<'_>,
+    ) -> Result<Weights, Error> {
         let rows = table.as_ref().map(|table| {
             assert_eq!(table.width(), self.width, "the planned number of features");
             (convex::Features::Dense(table.features()), table.target())
         });
-        convex::run::fit(self, rows, range, &mut door, watch)
+        convex::run::fit(self, rows, range, door, watch)
     }
 
     /// The same, through a door that is there.

@@ -1,0 +1,86 @@
+//! What a convex method asks of the data.
+use quietly_accounting::Neighbours;
+
+use super::{
+    bolt_on::POINT, descent::GRADIENT, perturb, phases::PHASE, planning::phases, run, scaling,
+};
+use crate::{
+    budget::Budget,
+    charge::{Charge, Sampler, Stage},
+    method::Method,
+    plan::Plan,
+};
+
+/// The share of μ² that a bound on the rows takes.
+const RADIUS_SHARE: f64 = 0.002;
+/// The share of ε that it takes where δ is 0.
+const PURE_RADIUS_SHARE: f64 = 0.05;
+
+/// The questions of a method, where the whole budget is worth `mu`.
+pub(super) fn stages(plan: &Plan, mu: f64, noise: f64) -> Vec<Stage> {
+    let (budget, mut stages) = (plan.budget, Vec::new());
+    // What a row that is there or not may cost: a replaced one moves sums twice as far.
+    let each = if budget.neighbours() == Neighbours::ReplaceOne { 0.5 * mu } else { mu };
+    if plan.program().scales {
+        stages.extend(scaling::stages(each, budget.neighbours()));
+    } else if plan.program().finds_radius {
+        stages.push(run::radius_stage(RADIUS_SHARE.sqrt() * mu, budget.neighbours()));
+    }
+    match (plan.method, plan.sampler) {
+        (Method::Amp | Method::ScaledAmp, _) => stages.extend(perturb::stages(plan, each, noise)),
+        (_, Sampler::Places { steps }) => {
+            stages.push(Stage::new("phases", steps, vec![Charge::sum(PHASE, noise)]));
+        }
+        (Method::ScPsgd | Method::GdOp, _) => {
+            stages.push(Stage::new("point", 1, vec![Charge::sum(POINT, noise)]));
+        }
+        _ => {
+            let steps = plan.program().steps.unwrap_or(1);
+            stages.push(Stage::new("descent", steps, vec![Charge::sum(GRADIENT, noise)]));
+        }
+    }
+    stages
+}
+
+/// The same where δ is 0 and ε's add up, for methods that have it.
+pub(super) fn pure_stages(plan: &Plan) -> Vec<Stage> {
+    let (budget, mut stages) = (plan.budget, Vec::new());
+    let neighbours = budget.neighbours();
+    // What is divided and added up again may round.
+    let mut left = budget.epsilon() * (1.0 - 1e-12);
+    if plan.program().finds_radius {
+        let share = PURE_RADIUS_SHARE * left;
+        stages.push(run::pure_radius_stage(share, neighbours));
+        left -= share;
+    }
+    let release = |purpose: &str| vec![Charge::laplace(purpose, left, neighbours)];
+    match (plan.method, plan.sampler) {
+        (Method::Amp, _) => stages.extend(perturb::pure_stages(left, neighbours)),
+        (_, Sampler::Places { steps }) => {
+            stages.push(Stage::new("phases", steps, release(PHASE)));
+        }
+        _ => stages.push(Stage::new("point", 1, release(POINT))),
+    }
+    stages
+}
+
+/// The questions of a plan, whatever their noise; none if it does not go together.
+pub(crate) fn questions(plan: &Plan) -> Option<Vec<Stage>> {
+    let program = plan.convex.as_ref()?;
+    let replaced = plan.budget.neighbours() == Neighbours::ReplaceOne;
+    let pure = plan.budget.is_pure();
+    let right = match (plan.method, plan.sampler) {
+        (Method::Amp, Sampler::Full) => !program.scales,
+        (Method::ScaledAmp, Sampler::Full) => program.scales && !pure,
+        (Method::ScPsgd | Method::GdOp, Sampler::Full) => replaced,
+        (Method::DpGd | Method::FrankWolfe, Sampler::Full) => !pure && program.steps.is_some(),
+        (Method::DpSgd, Sampler::Poisson { steps, .. }) => !pure && program.steps == Some(steps),
+        (_, Sampler::Places { steps }) if replaced => {
+            let ground = program.ground(plan.width, program.longest, 1.0).ok()?;
+            phases(plan, &ground).ok()?.len() as u64 == steps
+        }
+        _ => false,
+    };
+    let mu = |b: Budget| quietly_accounting::gaussian_mu(b.epsilon(), b.delta()).unwrap_or(1.0);
+    right.then(|| if pure { pure_stages(plan) } else { stages(plan, mu(plan.budget), 1.0) })
+}
