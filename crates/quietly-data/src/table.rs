@@ -8,6 +8,7 @@ pub struct Table {
     width: usize,
     features: Vec<f64>,
     target: Vec<f64>,
+    nulls: Vec<usize>,
 }
 
 impl Table {
@@ -22,6 +23,7 @@ impl Table {
         for x in &mut features {
             *x = if x.is_nan() { 0.0 } else { x.clamp(-1.0, 1.0) };
         }
+        let mut nulls = Vec::new();
         if target.iter().any(|y| !y.is_finite()) {
             let mut kept = 0;
             for row in 0..target.len() {
@@ -29,21 +31,25 @@ impl Table {
                     target[kept] = target[row];
                     features.copy_within(row * width..(row + 1) * width, kept * width);
                     kept += 1;
+                } else {
+                    nulls.push(row);
                 }
             }
             target.truncate(kept);
             features.truncate(kept * width);
         }
-        Table { width, features, target }
+        Table { width, features, target, nulls }
     }
 
     /// A table without rows.
     pub fn empty(width: usize) -> Self {
-        Table { width, features: Vec::new(), target: Vec::new() }
+        Table { width, features: Vec::new(), target: Vec::new(), nulls: Vec::new() }
     }
 
     /// Adds the rows of a block, which a source has encoded.
     pub(crate) fn append(&mut self, block: &Block) {
+        let before = self.target.len() + self.nulls.len();
+        self.nulls.extend(block.nulls.iter().map(|place| before + place));
         self.features.extend_from_slice(&block.features);
         self.target.extend_from_slice(&block.target);
     }
@@ -53,7 +59,13 @@ impl Table {
         self.width
     }
 
-    /// How many rows there are. This number is private unless the relation is replace-one.
+    /// The places, among all records, of null records: in order. A row keeps its place whatever becomes of those before it.
+    pub fn nulls(&self) -> &[usize] {
+        &self.nulls
+    }
+
+    /// How many rows there are. This number is private: under replace-one too, where that of all records is public, null
+    /// records among them.
     pub fn rows(&self) -> usize {
         self.target.len()
     }
