@@ -23,6 +23,7 @@ pub use self::{
 };
 
 mod constants;
+mod corner_erm;
 mod corners;
 mod double;
 mod epoch;
@@ -30,11 +31,15 @@ mod examples;
 mod glm;
 mod iterated;
 mod loss;
+#[cfg(test)]
+mod method_tests;
 mod minimise;
 mod perturb;
 mod phased_erm;
 mod phased_sgd;
 mod phases;
+#[cfg(test)]
+mod plan_tests;
 pub(crate) mod planning;
 mod program;
 mod project;

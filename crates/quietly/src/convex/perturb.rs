@@ -60,7 +60,7 @@ impl Setting {
     ) -> Result<Self, Error> {
         let (loss, neighbours) = (run.program.loss, run.plan.budget.neighbours());
         let smooth = glm.bend * run.radius * run.radius;
-        let ridge = run.rows * run.program.regulariser.ridge;
+        let ridge = run.rows * run.program.regulariser.strong();
         let least = corners::strong_enough(loss, smooth, DETERMINANT_SHARE * epsilon);
         let strong = ridge.max(least);
         let left = epsilon - corners::determinant(loss, smooth, strong);
@@ -94,25 +94,25 @@ pub(crate) fn fit(
     let glm = program.glm(run.plan.width, run.radius)?;
     let setting = Setting::new(run, glm, run.door.promise(MINIMISER))?;
     let size = all / glm.outputs();
-    let terms = Terms { glm, radius: run.radius, size, strong: setting.strong };
+    let set = run.set_inside();
+    let far = set.map_or(0.0, |set| farthest(set, all));
+    let bowl = program.regulariser.bowl(run.rows, far);
+    let terms = Terms { glm, radius: run.radius, size, strong: setting.strong, bowl };
     // How near the minimiser is asked to be: where it matters to nobody, but not nearer than 53 bits usually show.
     let sigma = setting.noise * setting.unit;
     let harmless = 0.05 * sigma / terms.steepest(run.rows) / run.door.noise(ROUNDING);
     let tilt = 2.0 * sigma * (all as f64).sqrt();
-    let set = run.set_inside();
-    let (near, far) = match set {
-        None => (terms.least_distance(2.0 * run.rows, 64.0 / run.radius, tilt), 0.0),
-        Some(set) => {
-            let far = farthest(set, all);
-            (terms.least_distance_within(run.rows, far, 4.0 * tilt), far)
-        }
+    let near = match set {
+        None => terms.least_distance(2.0 * run.rows, 64.0 / run.radius, tilt),
+        Some(_) => terms.least_distance_within(run.rows, far, 4.0 * tilt),
     };
     let near = near.max(harmless);
     let lasso = run.rows * program.regulariser.lasso;
     let watch = &mut *run.watch;
     let found = run.door.promised(MINIMISER, examples, |examples, _, stream, step| {
         let tilt = setting.tilt(all, stream, step)?;
-        let objective = Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
+        let objective =
+            Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
         let mut keep_on = |pass: u64| tell(watch, "pass", pass, pass.max(30));
         let Near { point, .. } = match set {
             None => objective.minimise(near, &mut keep_on)?,

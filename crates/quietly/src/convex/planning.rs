@@ -21,6 +21,7 @@ use crate::{
     plan::Plan,
 };
 
+const BOWL: &str = "2, or within a bounded set under replace-one";
 /// The share of μ² that a bound on the rows takes.
 const RADIUS_SHARE: f64 = 0.002;
 
@@ -96,6 +97,13 @@ impl Convex {
         Convex { regulariser: Regulariser { lasso, ..self.regulariser }, ..self }
     }
 
+    /// The same with weight/θ·‖w‖^θ added to the loss of every row, θ ≥ 2.
+    #[must_use]
+    pub fn power(self, theta: f64, weight: f64) -> Self {
+        let power = Some((theta, weight));
+        Convex { regulariser: Regulariser { power, ..self.regulariser }, ..self }
+    }
+
     /// The same for an objective that grows like `rate`·‖w - w*‖^θ around its minimum; for Iterated Phased-SGD θ is its θ̄.
     #[must_use]
     pub fn growing(self, theta: f64, rate: f64) -> Self {
@@ -136,6 +144,9 @@ impl Convex {
         let mut plan = Plan::empty(self.link, self.method, rows, width, budget)?;
         if !budget.is_private() {
             plan.method = Method::Exact;
+            program.glm(width, program.longest)?;
+            let unbounded = program.set == Set::Everything;
+            Error::unless(!unbounded || program.has_no_bowl(), "power", BOWL, "in all of space")?;
             plan.convex = Some(program);
             return Ok(plan.sealed());
         }
@@ -151,7 +162,7 @@ impl Convex {
         if plan.method != Method::Amp {
             plan.phase(mu)?;
         } else {
-            plan.program().glm(width, plan.program().longest)?;
+            plan.perturb()?;
         }
         let shape = plan.clone();
         plan.calibrate(|noise| stages(&shape, mu, noise))?;
@@ -159,21 +170,10 @@ impl Convex {
     }
 
     fn program(&self, width: usize) -> Result<Program, Error> {
-        self.loss.check()?;
-        let size = width + usize::from(self.constant != 0.0);
-        self.set.check(self.loss.outputs() * size)?;
-        self.regulariser.check()?;
-        if let Some(Growth { theta, rate }) = self.growth {
-            Error::unless(theta > 1.0 && theta < 100.0, "theta", "above 1, as a growth", theta)?;
-            Error::unless(rate > 0.0 && rate.is_finite(), "rate of growth", "above 0", rate)?;
-        }
-        let fine = self.constant >= 0.0 && self.constant <= 1e3;
-        Error::unless(fine, "constant", "from 0 to 1000", self.constant)?;
         // Features lie within [-1, 1].
         let most = (width as f64 + self.constant * self.constant).sqrt();
         let longest = self.longest.unwrap_or(most).min(most).min(self.l1.unwrap_or(most));
-        Error::unless(longest > 0.0, "bound on rows", "above 0", longest)?;
-        Ok(Program {
+        let program = Program {
             loss: self.loss,
             set: self.set.clone(),
             regulariser: self.regulariser,
@@ -183,13 +183,27 @@ impl Convex {
             finds_radius: self.finds_radius,
             stages: None,
             growth: self.growth,
-        })
+        };
+        program.check(width)?;
+        Ok(program)
     }
 }
 
 impl Plan {
     pub(crate) fn program(&self) -> &Program {
         self.convex.as_ref().expect("a convex plan has a program")
+    }
+
+    /// Looks whether an objective can be perturbed.
+    fn perturb(&self) -> Result<(), Error> {
+        let program = self.program();
+        let glm = program.glm(self.width, program.longest)?;
+        // A straight loss bends nothing, and a minimiser would run away.
+        let bends = glm.bend > 0.0 || program.regulariser.strong() > 0.0;
+        Error::unless(bends, "ridge", "above 0 for a loss that is straight", 0)?;
+        let inside = self.budget.neighbours() == Neighbours::ReplaceOne;
+        let fine = inside && program.set != Set::Everything || program.has_no_bowl();
+        Error::unless(fine, "power", BOWL, "without one")
     }
 
     /// Plans phases: all that can be wrong with them is found here.
@@ -205,17 +219,22 @@ impl Plan {
         let want = "smooth; take phased-erm, or a loss without a corner";
         Error::unless(smooth, "loss", want, "one with a corner")?;
         let strong = ground.strong > 0.0;
-        let needs = matches!(method, Method::EpochDpSgd | Method::FasterDpsgdSc | Method::PhasedSgdSc);
+        let needs =
+            matches!(method, Method::EpochDpSgd | Method::FasterDpsgdSc | Method::PhasedSgdSc);
         let want = "above 0: this method needs strong convexity row by row";
         Error::unless(strong || !needs, "ridge", want, program.regulariser.ridge)?;
         let want = "given: how the objective grows (theta and rate)";
         let needs = method == Method::PsaTwo;
         Error::unless(!needs || program.growth.is_some(), "growth", want, "missing")?;
+        let fine = ground.smooth.is_finite() || program.has_no_bowl();
+        Error::unless(fine, "power", "2 for a loss with a corner", "above")?;
         let least = if method == Method::FasterDpsgdSc { 8 } else { 4 };
         Error::unless(self.rows >= least, "rows", "enough for the phases: at least 8", self.rows)?;
         let rows = self.rows as usize;
         let stages = match method {
-            Method::PsaTwo => psa_two::stages(&ground, rows, program.growth.expect("was looked at")),
+            Method::PsaTwo => {
+                psa_two::stages(&ground, rows, program.growth.expect("was looked at"))
+            }
             Method::EpochDpSgd => epoch::count(&ground, rows, TAU),
             Method::FasterDpsgdSc => epoch::count(&ground, rows - rows / 2, TAU),
             _ => 1,
@@ -236,8 +255,20 @@ impl Plan {
             self.rows
         ));
         self.convex.as_mut().expect("a program").stages = Some(stages);
-        let steps = phases(self, &ground)?.len() as u64;
-        self.sampler = Sampler::Places { steps };
+        let phases = phases(self, &ground)?;
+        if method == Method::PhasedErm && !self.program().loss.is_smooth() {
+            let mut work = 0.0;
+            for phase in &phases {
+                let corner = phase.corner(self.program(), &ground);
+                work += corner.check(ground.constants.diameter)?;
+            }
+            self.warnings.push(format!(
+                "the loss has a corner: its minimisers take {work:.0e} products at worst, and usually a hundredth of that."
+            ));
+        }
+        let sound = phases.iter().all(|phase| phase.is_sound());
+        Error::unless(sound, "rows", "enough for every phase to have one", self.rows)?;
+        self.sampler = Sampler::Places { steps: phases.len() as u64 };
         Ok(())
     }
 }
@@ -263,7 +294,9 @@ pub(crate) fn phases(plan: &Plan, ground: &Ground) -> Result<Vec<Phase>, Error> 
         Method::PhasedErm => phased_erm::phases(ground, rows),
         Method::EpochDpSgd => epoch::phases(ground, rows, stages),
         Method::FasterDpsgdSc => epoch::faster(ground, rows, stages),
-        other => return Error::unless(false, "method", "one of phases", other.name()).map(|()| vec![]),
+        other => {
+            return Error::unless(false, "method", "one of phases", other.name()).map(|()| vec![]);
+        }
     })
 }
 
@@ -285,11 +318,15 @@ fn stages(plan: &Plan, mu: f64, noise: f64) -> Vec<Stage> {
 /// The questions of a plan, whatever their noise; none if it does not go together.
 pub(crate) fn questions(plan: &Plan) -> Option<Vec<Stage>> {
     let program = plan.convex.as_ref()?;
+    program.check(plan.width).ok()?;
     let right = match (plan.method, plan.sampler) {
-        (Method::Amp, Sampler::Full) => true,
+        (Method::Amp, Sampler::Full) => plan.perturb().is_ok(),
         (_, Sampler::Places { steps }) if plan.budget.neighbours() == Neighbours::ReplaceOne => {
             let ground = program.ground(plan.width, program.longest, 1.0).ok()?;
-            phases(plan, &ground).ok()?.len() as u64 == steps
+            let phases = phases(plan, &ground).ok()?;
+            ground.distance.is_finite()
+                && phases.len() as u64 == steps
+                && phases.iter().all(|phase| phase.is_sound() && phase.suits(&ground))
         }
         _ => false,
     };

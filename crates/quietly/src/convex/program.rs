@@ -6,7 +6,7 @@ use super::{
     glm::Glm,
     loss::Loss,
     phases::Ground,
-    regulariser::Regulariser,
+    regulariser::{Bowl, Regulariser},
     set::Set,
 };
 use crate::error::Error;
@@ -49,6 +49,33 @@ pub struct Growth {
 }
 
 impl Program {
+    /// Refuses what no proof covers: plans are files, and files can be changed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] for anything outside its domain.
+    pub(crate) fn check(&self, width: usize) -> Result<(), Error> {
+        self.loss.check()?;
+        self.set.check(self.size(width))?;
+        self.regulariser.check()?;
+        if let Some(Growth { theta, rate }) = self.growth {
+            Error::unless(theta > 1.0 && theta < 100.0, "theta", "above 1, as a growth", theta)?;
+            Error::unless(rate > 0.0 && rate.is_finite(), "rate of growth", "above 0", rate)?;
+        }
+        let fine = self.constant >= 0.0 && self.constant <= 1e3;
+        Error::unless(fine, "constant", "from 0 to 1000", self.constant)?;
+        let fits = |x: f64| x > 0.0 && x.is_finite();
+        let l1 = self.l1.unwrap_or(1.0);
+        Error::unless(fits(l1), "bound on rows in the 1-norm", "above 0", l1)?;
+        let right = fits(self.longest) && self.longest <= self.l1.unwrap_or(self.longest);
+        Error::unless(right, "bound on rows", "above 0, and not above the 1-norm's", self.longest)
+    }
+
+    /// Whether its regulariser has no power beyond two.
+    pub(crate) fn has_no_bowl(&self) -> bool {
+        self.regulariser.bowl(1.0, 1.0) == Bowl::default()
+    }
+
     /// How many weights there are for `width` features.
     pub(crate) fn size(&self, width: usize) -> usize {
         self.loss.outputs() * (width + usize::from(self.constant != 0.0))
@@ -71,10 +98,19 @@ impl Program {
     ///
     /// As [`constants`](Self::constants), and if the loss has a corner.
     pub(crate) fn glm(&self, width: usize, radius: f64) -> Result<Glm, Error> {
-        let Constants { lipschitz, smooth, .. } = self.constants(width, radius)?;
         let want = "smooth: take a loss without a corner, or phased-erm";
-        Error::unless(smooth.is_some(), "the loss", want, "one with a corner")?;
-        let bend = smooth.expect("was looked at") / (radius * radius);
+        Error::unless(self.loss.is_smooth(), "the loss", want, "one with a corner")?;
+        self.bounded(width, radius)
+    }
+
+    /// The same for a loss that may have a corner, which no bound on its bend covers.
+    ///
+    /// # Errors
+    ///
+    /// As [`constants`](Self::constants).
+    pub(crate) fn bounded(&self, width: usize, radius: f64) -> Result<Glm, Error> {
+        let Constants { lipschitz, smooth, .. } = self.constants(width, radius)?;
+        let bend = smooth.unwrap_or(0.0) / (radius * radius);
         Ok(Glm { loss: self.loss, steepest: lipschitz / radius, bend })
     }
 
@@ -89,6 +125,14 @@ impl Program {
         let distance = self.set.radius_from(&self.set.center(size));
         let reach = self.set.norms(size).l2;
         let smooth = constants.smooth.map_or(f64::INFINITY, |s| s + self.regulariser.smooth(reach));
-        Ok(Ground { constants, size, mu, distance, strong: self.regulariser.ridge, smooth })
+        Ok(Ground {
+            constants,
+            radius,
+            size,
+            mu,
+            distance,
+            strong: self.regulariser.strong(),
+            smooth,
+        })
     }
 }

@@ -6,11 +6,11 @@ use super::{
     examples::{Examples, Features, Shape},
     glm::Glm,
     loss::Loss,
+    minimise::{Objective, Terms},
     perturb,
     phases::{self, PHASE},
     planning,
     program::Program,
-    minimise::{Objective, Terms},
     set::Set,
 };
 use crate::{
@@ -89,6 +89,7 @@ pub(crate) fn fit(
     plan: &Plan,
     features: Private<Features<'_>>,
     target: Private<Vec<f64>>,
+    nulls: Private<Vec<usize>>,
     door: &mut Door,
     watch: &mut Watch<'_>,
 ) -> Result<Vec<f64>, Error> {
@@ -100,15 +101,20 @@ pub(crate) fn fit(
         radius: program.longest,
     };
     let threads = door.threads();
-    let count = target.as_ref().map(|target| target.len());
-    let rows = door.public_rows(plan.budget.neighbours(), count).map_or(plan.rows as f64, |n| n as f64);
-    let mut examples =
-        features.zip(target).map(|(features, target)| Examples::new(shape, features, target, threads));
+    // Null records are records: their number is not public, that of all is.
+    let count =
+        target.as_ref().zip(nulls.as_ref()).map(|(target, nulls)| target.len() + nulls.len());
+    let rows =
+        door.public_rows(plan.budget.neighbours(), count).map_or(plan.rows as f64, |n| n as f64);
+    let mut examples = features.zip(target).zip(nulls).map(|((features, target), nulls)| {
+        Examples::new(shape, features, target, threads).without(nulls)
+    });
     let mut radius = program.longest;
     if program.finds_radius {
         let radii = quarters(program.longest, -RADII, 0);
         let grid = Grid::new(radii.clone());
-        let counts = examples.as_ref().map(|e| tally(e.norms(), grid.bins(), |x| grid.bin(x), threads));
+        let counts =
+            examples.as_ref().map(|e| tally(e.norms(), grid.bins(), |x| grid.bin(x), threads));
         radius = radii[door.quantile(RADIUS, MOST_ROWS, counts)?];
         examples = examples.map(|examples| examples.bounded_by(radius));
     }
@@ -134,18 +140,30 @@ fn exact(run: &mut Fitting<'_, '_>, examples: Private<Examples<'_>>) -> Result<V
     run.door.plain(examples, |examples| {
         let rows = examples.rows().max(1) as f64;
         // Separable classes have no minimiser: a little ridge gives them one.
-        let strong = rows * program.regulariser.ridge.max(1e-9 * glm.bend * run.radius * run.radius);
-        let terms = Terms { glm, radius: run.radius, size: all / glm.outputs(), strong };
+        let strong =
+            rows * program.regulariser.strong().max(1e-9 * glm.bend * run.radius * run.radius);
+        let far = match &program.set {
+            Set::Everything => 0.0,
+            set => perturb::farthest(set, all),
+        };
+        let bowl = program.regulariser.bowl(rows, far);
+        let terms = Terms { glm, radius: run.radius, size: all / glm.outputs(), strong, bowl };
         let tilt = vec![0.0; all];
-        let objective = Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
+        let objective =
+            Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
         let mut keep_on = |pass: u64| tell(watch, "pass", pass, pass.max(30));
         let near = 1e-3 / run.radius;
         let found = match &program.set {
             Set::Everything => objective.minimise(near, &mut keep_on)?,
             set => {
-                let far = perturb::farthest(set, all);
                 let near = near.max(terms.least_distance_within(rows, far, 0.0));
-                objective.minimise_within(set, rows * program.regulariser.lasso, far, near, &mut keep_on)?
+                objective.minimise_within(
+                    set,
+                    rows * program.regulariser.lasso,
+                    far,
+                    near,
+                    &mut keep_on,
+                )?
             }
         };
         Ok(found.point)
@@ -163,7 +181,7 @@ impl<'a> Fitting<'a, '_> {
 
     /// The loss with its bounds, for rows as they are bounded now.
     pub(crate) fn glm(&self) -> Result<Glm, Error> {
-        self.program.glm(self.plan.width, self.radius)
+        self.program.bounded(self.plan.width, self.radius)
     }
 
     /// Releases a point that neighbours move by at most `apart`, with the planned noise.

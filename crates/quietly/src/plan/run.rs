@@ -90,10 +90,13 @@ impl Plan {
     ) -> Result<(f64, Vec<f64>), Error> {
         let threads = door.threads();
         if self.convex.is_some() {
-            let target = |t: &Table| t.target().iter().map(|&y| convex::run::target(self, y, range)).collect();
+            let target = |t: &Table| {
+                t.target().iter().map(|&y| convex::run::target(self, y, range)).collect()
+            };
             let (features, target) =
                 table.as_ref().map(|t| (convex::Features::Dense(t.features()), target(t))).split();
-            let weights = convex::run::fit(self, features, target, door, watch)?;
+            let nulls = table.as_ref().map(|t| t.nulls().to_vec());
+            let weights = convex::run::fit(self, features, target, nulls, door, watch)?;
             let mut outputs = convex::run::parted(self, &weights, range);
             let want = "one with a single score; take Plan::fit for several classes";
             Error::unless(outputs.len() == 1, "model", want, outputs.len())?;

@@ -202,6 +202,7 @@ fn changed_plans_are_refused() {
         };
         let sampled = |plan: &mut Plan, more: u64| match &mut plan.sampler {
             Sampler::Allocation { steps } | Sampler::Parts { steps } => *steps += more,
+            Sampler::Places { steps } => *steps += more,
             Sampler::Poisson { steps, .. } => *steps += more,
             Sampler::Full => {}
         };
