@@ -80,3 +80,34 @@ impl Table {
         &self.target
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever is wrong with a record, those after it are where they would be if it were right.
+    #[test]
+    fn null_records_keep_their_place() {
+        let target = vec![f64::NAN, 1.0, f64::INFINITY, f64::NAN, 2.0];
+        let table = Table::new(1, vec![0.1, 0.2, 0.3, 0.4, 0.5], target);
+        assert_eq!((table.rows(), table.features()), (2, &[0.2, 0.5][..]));
+        assert_eq!(table.nulls(), [0, 2, 3]);
+
+        let mut table = Table::empty(1);
+        let mut block = Block::default();
+        for _ in 0..2 {
+            block.restart(1, 0);
+            // Row by row: kept, null, kept.
+            for kept in [true, false, true] {
+                block.push(|_| kept);
+            }
+            // By columns: null, kept, null.
+            block.grow(3);
+            block.retain_last(&[false, true, false]);
+            assert_eq!((block.rows, &block.nulls[..]), (3, &[1, 3, 5][..]));
+            table.append(&block);
+        }
+        assert_eq!(table.nulls(), [1, 3, 5, 7, 9, 11]);
+        assert_eq!(table.rows(), 6);
+    }
+}

@@ -53,4 +53,6 @@ pub(crate) mod run;
 mod set;
 mod softmax;
 mod spread;
+#[cfg(test)]
+mod utility_tests;
 mod within;

@@ -117,6 +117,7 @@ fn what_cannot_work_is_refused_by_name() {
         (logistic().within(Set::L2 { radius: 0.0 }), "radius"),
         (Convex::new(Loss::Margin).within(DISC).constant(0.0), "ridge"),
         (Convex::new(Loss::Logistic).power(3.0, 1.0), "power"),
+        (Convex::new(Loss::Logistic).lasso(0.1), "lasso"),
         (phased(Method::AdaSsp), "method"),
     ] {
         let error = plan(&convex).unwrap_err();

@@ -21,7 +21,6 @@ use crate::{
     plan::Plan,
 };
 
-const BOWL: &str = "2, or within a bounded set under replace-one";
 /// The share of μ² that a bound on the rows takes.
 const RADIUS_SHARE: f64 = 0.002;
 
@@ -144,10 +143,9 @@ impl Convex {
         let mut plan = Plan::empty(self.link, self.method, rows, width, budget)?;
         if !budget.is_private() {
             plan.method = Method::Exact;
-            program.glm(width, program.longest)?;
-            let unbounded = program.set == Set::Everything;
-            Error::unless(!unbounded || program.has_no_bowl(), "power", BOWL, "in all of space")?;
-            plan.convex = Some(program);
+            program.minimisable(width, program.set != Set::Everything)?;
+            // Nothing is asked of the rows but the minimiser itself.
+            plan.convex = Some(Program { finds_radius: false, ..program });
             return Ok(plan.sealed());
         }
         plan.method = match self.method {
@@ -196,14 +194,9 @@ impl Plan {
 
     /// Looks whether an objective can be perturbed.
     fn perturb(&self) -> Result<(), Error> {
+        let public = self.budget.neighbours() == Neighbours::ReplaceOne;
         let program = self.program();
-        let glm = program.glm(self.width, program.longest)?;
-        // A straight loss bends nothing, and a minimiser would run away.
-        let bends = glm.bend > 0.0 || program.regulariser.strong() > 0.0;
-        Error::unless(bends, "ridge", "above 0 for a loss that is straight", 0)?;
-        let inside = self.budget.neighbours() == Neighbours::ReplaceOne;
-        let fine = inside && program.set != Set::Everything || program.has_no_bowl();
-        Error::unless(fine, "power", BOWL, "without one")
+        program.minimisable(self.width, public && program.set != Set::Everything)
     }
 
     /// Plans phases: all that can be wrong with them is found here.

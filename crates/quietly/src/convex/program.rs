@@ -71,6 +71,23 @@ impl Program {
         Error::unless(right, "bound on rows", "above 0, and not above the 1-norm's", self.longest)
     }
 
+    /// Refuses what one minimiser of all rows cannot take, where it is sought `inside` a bounded set or anywhere.
+    ///
+    /// # Errors
+    ///
+    /// As [`glm`](Self::glm), and if nothing bends the objective or a part of it would be forgotten.
+    pub(crate) fn minimisable(&self, width: usize, inside: bool) -> Result<(), Error> {
+        let glm = self.glm(width, self.longest)?;
+        // A straight loss bends nothing, and a minimiser would run away.
+        let bends = glm.bend > 0.0 || self.regulariser.strong() > 0.0;
+        Error::unless(bends, "ridge", "above 0 for a loss that is straight", 0)?;
+        let want = "2, or within a bounded set under replace-one";
+        Error::unless(inside || self.has_no_bowl(), "power", want, "above")?;
+        let (lasso, want) =
+            (self.regulariser.lasso, "0, or within a bounded set under replace-one");
+        Error::unless(inside || lasso == 0.0, "lasso", want, lasso)
+    }
+
     /// Whether its regulariser has no power beyond two.
     pub(crate) fn has_no_bowl(&self) -> bool {
         self.regulariser.bowl(1.0, 1.0) == Bowl::default()

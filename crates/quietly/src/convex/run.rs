@@ -139,14 +139,14 @@ fn exact(run: &mut Fitting<'_, '_>, examples: Private<Examples<'_>>) -> Result<V
     let all = program.size(run.plan.width);
     run.door.plain(examples, |examples| {
         let rows = examples.rows().max(1) as f64;
-        // Separable classes have no minimiser: a little ridge gives them one.
-        let strong =
-            rows * program.regulariser.strong().max(1e-9 * glm.bend * run.radius * run.radius);
         let far = match &program.set {
             Set::Everything => 0.0,
             set => perturb::farthest(set, all),
         };
         let bowl = program.regulariser.bowl(rows, far);
+        // Separable classes have no minimiser: a little ridge gives them one.
+        let most = rows * glm.bend * run.radius * run.radius + bowl.bend;
+        let strong = (rows * program.regulariser.strong()).max(1e-9 * most);
         let terms = Terms { glm, radius: run.radius, size: all / glm.outputs(), strong, bowl };
         let tilt = vec![0.0; all];
         let objective =
