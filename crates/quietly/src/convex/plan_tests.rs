@@ -32,9 +32,13 @@ fn partitions(ground: &Ground, n: usize) -> Vec<(&'static str, Vec<Phase>)> {
         ("phased-erm", phased_erm::phases(ground, n)),
         ("psa", psa::phases(ground, n)),
         ("sc", iterated::phases(ground, n, iterated::count_sc(n), Some(growth), 0.0)),
-        ("psa-ii", psa_two::phases(ground, n, psa_two::stages(ground, n, growth))),
         ("epoch", epoch::phases(ground, n, epoch::count(ground, n, 1.0))),
     ];
+    // As many stages as there are at most, and few.
+    for rate in [0.05, 1e9] {
+        let stages = psa_two::stages(ground, n, Growth { theta: 2.0, rate });
+        all.push(("psa-ii", psa_two::phases(ground, n, stages)));
+    }
     for theta in [1.01, 1.5, 2.0, 3.0, 40.0] {
         let phases = iterated::phases(ground, n, iterated::count(n, theta), None, 0.0);
         all.push(("iterated", phases));

@@ -221,8 +221,11 @@ impl Plan {
         Error::unless(!needs || program.growth.is_some(), "growth", want, "missing")?;
         let fine = ground.smooth.is_finite() || program.has_no_bowl();
         Error::unless(fine, "power", "2 for a loss with a corner", "above")?;
-        let least = if method == Method::FasterDpsgdSc { 8 } else { 4 };
-        Error::unless(self.rows >= least, "rows", "enough for the phases: at least 8", self.rows)?;
+        let (least, want) = match method {
+            Method::FasterDpsgdSc => (8, "enough for the phases: at least 8"),
+            _ => (4, "enough for the phases: at least 4"),
+        };
+        Error::unless(self.rows >= least, "rows", want, self.rows)?;
         let rows = self.rows as usize;
         let stages = match method {
             Method::PsaTwo => {
