@@ -13,6 +13,9 @@ pub struct Block {
     /// The target of every row; 0 where there is no target or none is read, NaN for a null record
     /// that keeps its place.
     pub target: Vec<f64>,
+    /// The places of the null records, counted among all records of the block: some methods go by the place of a row, which
+    /// must not depend on what is in the rows before it.
+    pub nulls: Vec<usize>,
     /// How many of [`Source::bytes`](crate::Source::bytes) have been read with this block.
     pub position: u64,
 }
@@ -23,6 +26,7 @@ impl Block {
         (self.rows, self.width, self.position) = (0, width, position);
         self.features.clear();
         self.target.clear();
+        self.nulls.clear();
     }
 
     /// Adds a row, unless `fill` says that it is the null record.
@@ -41,6 +45,7 @@ impl Block {
             self.rows += 1;
         } else {
             self.features.truncate(start);
+            self.nulls.push(self.rows + self.nulls.len());
         }
     }
 
@@ -70,7 +75,11 @@ impl Block {
             return;
         }
         let mut rows = first;
-        for row in (first..self.rows).filter(|row| kept[row - first]) {
+        for row in first..self.rows {
+            if !kept[row - first] {
+                self.nulls.push(rows + self.nulls.len());
+                continue;
+            }
             if rows != row {
                 self.target[rows] = self.target[row];
                 let from = row * self.width..(row + 1) * self.width;

@@ -9,6 +9,7 @@ pub struct Table {
     width: usize,
     features: Vec<f64>,
     target: Vec<f64>,
+    nulls: Vec<usize>,
 }
 
 impl Table {
@@ -23,6 +24,7 @@ impl Table {
         for x in &mut features {
             *x = if x.is_nan() { 0.0 } else { x.clamp(-1.0, 1.0) };
         }
+        let mut nulls = Vec::new();
         if target.iter().any(|y| !y.is_finite()) {
             let mut kept = 0;
             for row in 0..target.len() {
@@ -30,21 +32,25 @@ impl Table {
                     target[kept] = target[row];
                     features.copy_within(row * width..(row + 1) * width, kept * width);
                     kept += 1;
+                } else {
+                    nulls.push(row);
                 }
             }
             target.truncate(kept);
             features.truncate(kept * width);
         }
-        Table { width, features, target }
+        Table { width, features, target, nulls }
     }
 
     /// A table without rows.
     pub fn empty(width: usize) -> Self {
-        Table { width, features: Vec::new(), target: Vec::new() }
+        Table { width, features: Vec::new(), target: Vec::new(), nulls: Vec::new() }
     }
 
     /// Adds the rows of a block, which a source has encoded.
     pub(crate) fn append(&mut self, block: &Block) {
+        let before = self.target.len() + self.nulls.len();
+        self.nulls.extend(block.nulls.iter().map(|place| before + place));
         self.features.extend_from_slice(&block.features);
         self.target.extend_from_slice(&block.target);
     }
@@ -54,7 +60,13 @@ impl Table {
         self.width
     }
 
-    /// How many rows there are. This number is private unless the relation is replace-one.
+    /// The places, among all records, of null records: in order. A row keeps its place whatever becomes of those before it.
+    pub fn nulls(&self) -> &[usize] {
+        &self.nulls
+    }
+
+    /// How many rows there are. This number is private: under replace-one too, where that of all records is public, null
+    /// records among them.
     pub fn rows(&self) -> usize {
         self.target.len()
     }
@@ -67,5 +79,36 @@ impl Table {
     /// The target of every row.
     pub fn target(&self) -> &[f64] {
         &self.target
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever is wrong with a record, those after it are where they would be if it were right.
+    #[test]
+    fn null_records_keep_their_place() {
+        let target = vec![f64::NAN, 1.0, f64::INFINITY, f64::NAN, 2.0];
+        let table = Table::new(1, vec![0.1, 0.2, 0.3, 0.4, 0.5], target);
+        assert_eq!((table.rows(), table.features()), (2, &[0.2, 0.5][..]));
+        assert_eq!(table.nulls(), [0, 2, 3]);
+
+        let mut table = Table::empty(1);
+        let mut block = Block::default();
+        for _ in 0..2 {
+            block.restart(1, 0);
+            // Row by row: kept, null, kept.
+            for kept in [true, false, true] {
+                block.push(|_| kept);
+            }
+            // By columns: null, kept, null.
+            block.grow(3);
+            block.retain_last(&[false, true, false]);
+            assert_eq!((block.rows, &block.nulls[..]), (3, &[1, 3, 5][..]));
+            table.append(&block);
+        }
+        assert_eq!(table.nulls(), [1, 3, 5, 7, 9, 11]);
+        assert_eq!(table.rows(), 6);
     }
 }

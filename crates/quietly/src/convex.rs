@@ -27,6 +27,7 @@ pub use self::{
 
 mod bolt_on;
 mod constants;
+mod corner_erm;
 mod descent;
 mod double;
 mod epoch;
@@ -34,11 +35,15 @@ mod examples;
 mod glm;
 mod iterated;
 mod loss;
+#[cfg(test)]
+mod method_tests;
 mod minimise;
 mod perturb;
 mod phased_erm;
 mod phased_sgd;
 mod phases;
+#[cfg(test)]
+mod plan_tests;
 pub(crate) mod planning;
 mod program;
 mod project;
@@ -58,4 +63,6 @@ mod scaling;
 mod set;
 mod softmax;
 mod spread;
+#[cfg(test)]
+mod utility_tests;
 mod within;

@@ -302,8 +302,15 @@ impl Door {
         work: impl FnOnce(T, &Stream, u64) -> Result<U, Error>,
     ) -> Result<Private<U>, Error> {
         let (planned, stream, step) = self.enter(purpose);
-        assert!(matches!(planned, Mechanism::Objective { .. }), "{purpose} is planned otherwise");
+        let proven = matches!(planned, Mechanism::Objective { .. } | Mechanism::Promise { .. });
+        assert!(proven, "{purpose} is planned otherwise");
         value.map(|value| work(value, stream, step)).transpose()
+    }
+
+    /// Private work that may have been asked to stop, and cannot fail otherwise.
+    pub(crate) fn unless_stopped<T>(work: Private<Result<T, Error>>) -> Result<Private<T>, Error> {
+        // Whatever it says, no more than this leaves.
+        work.transpose().map_err(|_| Error::Stopped)
     }
 
     fn gaussian(&mut self, purpose: &str) -> (f64, &Stream, u64) {

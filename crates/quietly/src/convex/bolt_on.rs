@@ -160,7 +160,7 @@ impl Walk {
         let batch = self.batch;
         for at in 0..self.steps {
             let step = self.step(pass * self.steps as u64 + at as u64, ground);
-            let rows = at * batch..((at + 1) * batch).min(examples.rows());
+            let rows = examples.at(at * batch..(at + 1) * batch);
             let mut g = examples.gradient(glm, &w, rows);
             g.iter_mut().for_each(|g| *g /= batch as f64);
             program.regulariser.add_gradient(&w, &mut g);

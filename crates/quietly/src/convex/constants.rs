@@ -81,43 +81,7 @@ pub(crate) fn constants(loss: Loss, domain: &Domain, weights: &Norms) -> Result<
     bounds(loss, domain, weights).finite()
 }
 
-/// The constants if every record's gradient is cut to norm `clip`.
-///
-/// With one score this keeps the loss convex: the slope is cut to ±clip/‖x‖, still never decreases
-/// in the score and changes no faster, so it is the slope of a convex, equally smooth function.
-/// Zero is among the gradients' hull, so cutting one leaves it inside: the diameter can only fall.
-///
-/// # Errors
-///
-/// As [`constants`]; and for softmax, whose clipped gradient is no convex function's.
-pub(crate) fn constants_clipped(
-    loss: Loss,
-    domain: &Domain,
-    weights: &Norms,
-    clip: f64,
-) -> Result<Constants, Error> {
-    loss.check()?;
-    domain.check()?;
-    Error::unless(clip > 0.0 && clip.is_finite(), "the clip", "positive", clip)?;
-    Error::unless(loss.outputs() == 1, "a loss whose gradients are clipped", ONE_SCORE, "softmax")?;
-    let mut bounds = bounds(loss, domain, weights).with_clip(clip);
-    if loss == Loss::Fourth {
-        // Where 4|r|³‖x‖ is not yet cut, 12r²‖x‖² is at most this: finite for any weights.
-        let most = 12.0 * (clip / 4.0).powf(2.0 / 3.0) * domain.longest().powf(4.0 / 3.0);
-        bounds.smooth = Some(bounds.smooth.unwrap_or(f64::INFINITY).min(up(most)));
-    }
-    bounds.finite()
-}
-
-const ONE_SCORE: &str = "one of a single score, or clipping would make it non-convex";
-
 impl Constants {
-    /// What remains if every gradient is cut to norm `clip`.
-    pub(crate) fn with_clip(self, clip: f64) -> Self {
-        let diameter = self.diameter.min(2.0 * clip);
-        Constants { lipschitz: self.lipschitz.min(clip), diameter, ..self }
-    }
-
     fn finite(self) -> Result<Self, Error> {
         let want = "finite: bound the set, clip the features, or clip the gradients";
         Error::unless(self.lipschitz.is_finite(), "the longest gradient", want, self.lipschitz)?;
@@ -350,23 +314,16 @@ mod tests {
     }
 
     #[test]
-    fn gradients_without_a_bound_are_refused_unless_clipped() {
+    fn gradients_without_a_bound_are_refused() {
         let everywhere = Set::Everything.norms(3);
         let error = constants(Loss::Fourth, &ROUND, &everywhere).unwrap_err().to_string();
         assert!(
             error.contains("bound the set, clip the features, or clip the gradients"),
             "{error}"
         );
-        let cut = constants_clipped(Loss::Fourth, &ROUND, &everywhere, 0.5).unwrap();
-        assert_eq!((cut.lipschitz, cut.diameter), (0.5, 1.0));
-        assert!((cut.smooth.unwrap() - 3.0).abs() < 1e-9);
         // A loss of bounded slope needs no bounded set.
         let open = constants(Loss::Logistic, &ROUND, &everywhere).unwrap();
         assert!((open.diameter - 2.0).abs() < 1e-9 && open.smooth == Some(up(0.25)));
-        let kept = of(Loss::Squared, &ROUND, &L2).with_clip(10.0);
-        assert_eq!(kept, of(Loss::Squared, &ROUND, &L2));
-        let softmax = Loss::Softmax { classes: 3 };
-        assert!(constants_clipped(softmax, &ROUND, &everywhere, 1.0).is_err());
         assert!(constants(Loss::Squared, &Domain { l2: f64::NAN, ..ROUND }, &L2.norms(3)).is_err());
         let huge = Norms { l1: 1e200, l2: 1e200, linf: 1e200 };
         assert!(constants(Loss::Fourth, &ROUND, &huge).is_err());

@@ -16,7 +16,7 @@ use super::{
 mod clipped;
 
 /// Rows that are added up plainly before their sum is kept in two words: the depth of a sum.
-const RUN: usize = 32;
+pub(super) const RUN: usize = 32;
 /// A sum is made of at most so many parts, in one order whatever the number of threads.
 const PARTS: usize = 64;
 /// Half an ulp of one.
@@ -34,6 +34,8 @@ pub(crate) struct Examples<'a> {
     scales: Vec<f64>,
     radius: f64,
     target: Vec<f64>,
+    /// The places of records that were left out.
+    nulls: Vec<usize>,
     threads: usize,
 }
 
@@ -143,7 +145,7 @@ pub(crate) fn in_parts<T: Send>(
     };
     let mut all: Vec<(usize, T)> = thread::scope(|scope| {
         let others = threads.min(parts).saturating_sub(1);
-        let handles: Vec<_> = (0..others).map(|_| scope.spawn(&run)).collect();
+        let handles: Vec<_> = (0..others).map(|_| scope.spawn(run)).collect();
         let mut all = run();
         for handle in handles {
             all.extend(handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
@@ -186,6 +188,7 @@ impl<'a> Examples<'a> {
             scales: Vec::new(),
             radius,
             target,
+            nulls: Vec::new(),
             threads,
         };
         // d squares and a root err by less than (d/2 + 4)·u of the norm.
@@ -217,14 +220,46 @@ impl<'a> Examples<'a> {
         self
     }
 
-    /// How many rows there are, null records among them.
+    /// The same rows, beside null records that were left out at these places among all.
+    pub(crate) fn without(mut self, nulls: Vec<usize>) -> Self {
+        self.nulls = nulls;
+        self
+    }
+
+    /// How many rows there are, but for null records that were left out.
     pub(crate) fn rows(&self) -> usize {
         self.target.len()
+    }
+
+    /// The rows at these places among all records. Places beyond the last record have none.
+    ///
+    /// Whatever becomes of one record, all others keep their place.
+    pub(crate) fn at(&self, places: Range<usize>) -> Range<usize> {
+        let upto = |place| {
+            (place - self.nulls.partition_point(|&null| null < place).min(place)).min(self.rows())
+        };
+        upto(places.start)..upto(places.end)
     }
 
     /// How many numbers a row has, its constant among them.
     pub(crate) fn size(&self) -> usize {
         self.width + usize::from(self.constant != 0.0)
+    }
+
+    /// The target of row i.
+    pub(crate) fn target(&self, i: usize) -> f64 {
+        self.target[i]
+    }
+
+    /// Whether row i has no data term.
+    pub(crate) fn is_null(&self, i: usize) -> bool {
+        self.scales[i] == 0.0
+    }
+
+    /// About ‖z‖² of row i.
+    pub(crate) fn square(&self, i: usize) -> f64 {
+        let squares: f64 = self.row(i).entries().map(|(_, x)| x * x).sum();
+        self.scales[i] * self.scales[i] * (squares + self.constant * self.constant)
     }
 
     /// The norm of every row before it was bounded, with its constant; not below.
@@ -256,19 +291,33 @@ impl<'a> Examples<'a> {
 
     /// Σ slope·z over some rows at weights `w`, one slope for every output, in one order.
     pub(crate) fn gradient(&self, glm: Glm, w: &[f64], rows: Range<usize>) -> Vec<f64> {
-        let (outputs, size) = (glm.outputs(), self.size());
+        let size = self.size();
+        self.weighted(glm.outputs(), rows, |i, slopes| {
+            for (slope, w) in slopes.iter_mut().zip(w.chunks_exact(size)) {
+                *slope = self.score(i, w);
+            }
+            glm.slopes(slopes, self.target[i]);
+        })
+    }
+
+    /// Σ slope·z over some rows, for slopes that `slopes` writes, in one order. Null records are left out.
+    #[inline(always)]
+    pub(crate) fn weighted(
+        &self,
+        outputs: usize,
+        rows: Range<usize>,
+        write: impl Fn(usize, &mut [f64]) + Sync,
+    ) -> Vec<f64> {
+        let size = self.size();
         let parts = in_parts(self.threads, rows, |range| {
             let mut total = vec![Double::default(); outputs * size];
             let (mut run, mut slopes) = (vec![0.0; outputs * size], vec![0.0; outputs]);
             for start in range.clone().step_by(RUN) {
                 for i in start..range.end.min(start + RUN) {
-                    if self.scales[i] == 0.0 {
+                    if self.is_null(i) {
                         continue;
                     }
-                    for (slope, w) in slopes.iter_mut().zip(w.chunks_exact(size)) {
-                        *slope = self.score(i, w);
-                    }
-                    glm.slopes(&mut slopes, self.target[i]);
+                    write(i, &mut slopes);
                     for (slope, run) in slopes.iter().zip(run.chunks_exact_mut(size)) {
                         self.add_to(i, *slope, run);
                     }
@@ -328,6 +377,15 @@ impl<'a> Examples<'a> {
         let slope = glm.steepest * (count * 2f64.powi(-96) + 2f64.powi(-80));
         let score = glm.bend * (size as f64 + 8.0) * norm * self.radius * 2f64.powi(-96);
         (total, count * self.radius * (slope + score))
+    }
+
+    /// Works on consecutive ranges of rows; the ranges follow from the number of rows alone.
+    pub(super) fn in_parts<T: Send>(
+        &self,
+        all: Range<usize>,
+        work: impl Fn(Range<usize>) -> T + Sync,
+    ) -> Vec<T> {
+        in_parts(self.threads, all, work)
     }
 
     /// About the second derivative of the sum at `w`, from at most `most` rows spread evenly; row by row, symmetric.

@@ -12,6 +12,7 @@ use super::{
     double::Double,
     examples::{self, Examples},
     glm::Glm,
+    regulariser::Bowl,
 };
 use crate::linalg::{Factor, dot, norm};
 
@@ -30,6 +31,8 @@ pub(crate) struct Terms {
     pub(crate) size: usize,
     /// Λ.
     pub(crate) strong: f64,
+    /// What is convex beyond that, within a set only.
+    pub(crate) bowl: Bowl,
 }
 
 /// J.
@@ -54,14 +57,15 @@ impl Terms {
         self.glm.bend * self.radius * self.radius
     }
 
-    /// nβ + Λ.
+    /// nβ + Λ, and what a bowl adds.
     pub(crate) fn steepest(&self, rows: f64) -> f64 {
-        rows * self.smooth() + self.strong
+        rows * self.smooth() + self.strong + self.bowl.bend
     }
 
     /// By how much rounding may move ∇J, for so many rows, weights of this norm and b of that.
     pub(crate) fn rounding(&self, rows: f64, weights: f64, tilt: f64) -> f64 {
-        let others = self.strong * weights + tilt;
+        // A power, its root and products err by less than 8u of the bowl's gradient.
+        let others = (self.strong + self.bowl.bend) * weights + tilt;
         let sum = examples::rounding(self.glm, self.radius, self.size, rows, weights);
         sum + 4.0 * f64::EPSILON * (2.0 * others + rows * self.radius * self.glm.steepest)
     }
@@ -81,6 +85,7 @@ impl Objective<'_> {
     pub(super) fn gradient(&self, w: &[f64]) -> (Vec<f64>, f64) {
         let mut g = self.examples.gradient(self.terms.glm, w, self.rows.clone());
         g.iter_mut().zip(w).zip(self.tilt).for_each(|((g, w), b)| *g += self.terms.strong * w + b);
+        self.terms.bowl.add_gradient(w, &mut g);
         (g, self.terms.rounding(self.count(), norm(w), norm(self.tilt)))
     }
 
@@ -108,6 +113,7 @@ impl Objective<'_> {
         near: f64,
         keep_on: &mut dyn FnMut(u64) -> Result<(), E>,
     ) -> Result<Near, E> {
+        debug_assert_eq!(self.terms.bowl, Bowl::default(), "a bowl is for sets");
         let size = self.tilt.len();
         let mut w = vec![0.0; size];
         let mut passes = 0_u64;
@@ -135,7 +141,7 @@ impl Objective<'_> {
             }
             let mut direction = self.direction(&g, &memory, &factor);
             let mut slope = dot(&g, &direction);
-            if !(slope < 0.0) {
+            if slope.is_nan() || slope >= 0.0 {
                 memory.clear();
                 direction = g.iter().map(|g| -g / (self.terms.steepest(self.count()))).collect();
                 slope = dot(&g, &direction);
@@ -296,7 +302,7 @@ pub(crate) mod tests {
         for (k, glm) in SMOOTH.into_iter().enumerate() {
             let (x, y) = rows(600, 4, glm, 10 + k as u64);
             let examples = Examples::new(SHAPE, Features::Dense(&x), y, 2);
-            let terms = Terms { glm, radius: 2.0, size: 5, strong: 3.0 };
+            let terms = Terms { glm, radius: 2.0, size: 5, strong: 3.0, bowl: Bowl::default() };
             let mut random = Random(99);
             let known: Vec<f64> = (0..5 * glm.outputs()).map(|_| random.number()).collect();
             let exact: Vec<Double> = known.iter().map(|&w| w.into()).collect();
@@ -324,7 +330,7 @@ pub(crate) mod tests {
         let glm = SMOOTH[0];
         let (x, y) = rows(40, 4, glm, 3);
         let examples = Examples::new(SHAPE, Features::Dense(&x), y, 1);
-        let terms = Terms { glm, radius: 2.0, size: 5, strong: 3.0 };
+        let terms = Terms { glm, radius: 2.0, size: 5, strong: 3.0, bowl: Bowl::default() };
         let objective =
             Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &[1.0; 5] };
         let fast = objective.minimise::<()>(1e-12, &mut |_| Ok(())).unwrap().point;
@@ -343,7 +349,8 @@ pub(crate) mod tests {
         let (x, y) = rows(5000, 4, SMOOTH[0], 5);
         let point = |threads| {
             let examples = Examples::new(SHAPE, Features::Dense(&x), y.clone(), threads);
-            let terms = Terms { glm: SMOOTH[0], radius: 2.0, size: 5, strong: 3.0 };
+            let terms =
+                Terms { glm: SMOOTH[0], radius: 2.0, size: 5, strong: 3.0, bowl: Bowl::default() };
             let objective =
                 Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &[1.0; 5] };
             objective.minimise::<()>(1e-9, &mut |_| Ok(())).unwrap().point

@@ -109,7 +109,7 @@ impl Setting {
     fn new(run: &Fitting<'_, '_>, glm: Glm) -> Self {
         let (loss, neighbours) = (run.program.loss, run.plan.budget.neighbours());
         let smooth = glm.bend * run.radius * run.radius;
-        let ridge = run.rows * run.program.regulariser.ridge;
+        let ridge = run.rows * run.program.regulariser.strong();
         let (noise, strong, pure) = match run.door.planned(MINIMISER) {
             Mechanism::Objective { noise, bend, .. } => {
                 // A cut slope is still charged by the uncut one.
@@ -200,19 +200,18 @@ pub(crate) fn fit(
     let glm = slopes_of(program, run.plan.width, run.radius, run.set_inside().is_some())?;
     let setting = Setting::new(run, glm);
     let size = all / glm.outputs();
-    let terms = Terms { glm, radius: run.radius, size, strong: setting.strong };
+    let set = run.set_inside();
+    let far = set.map_or(0.0, |set| farthest(set, all));
+    let bowl = program.regulariser.bowl(run.rows, far);
+    let terms = Terms { glm, radius: run.radius, size, strong: setting.strong, bowl };
     // How near the minimiser is asked to be: where it matters to nobody, but not nearer than 53 bits usually show.
     let harmless = 0.05 * setting.deviation() / terms.steepest(run.rows) / run.noise(ROUNDING);
     // The ridge is centred where the constant alone would say what the classes' shares are.
     let centre = run.offset / run.constant.max(1e-300) * setting.strong;
     let tilt = setting.longest(all) + centre.abs();
-    let set = run.set_inside();
-    let (near, far) = match set {
-        None => (terms.least_distance(2.0 * run.rows, 64.0 / run.radius, tilt), 0.0),
-        Some(set) => {
-            let far = farthest(set, all);
-            (terms.least_distance_within(run.rows, far, 4.0 * tilt), far)
-        }
+    let near = match set {
+        None => terms.least_distance(2.0 * run.rows, 64.0 / run.radius, tilt),
+        Some(_) => terms.least_distance_within(run.rows, far, 4.0 * tilt),
     };
     let near = near.max(harmless);
     let lasso = run.rows * program.regulariser.lasso;
@@ -294,7 +293,9 @@ mod tests {
             let glm = match glm.loss {
                 Loss::Squared => Glm { steepest: 1.5, ..glm },
                 // √2, not below.
-                Loss::Softmax { .. } => Glm { steepest: 1.4142135623730952, ..glm },
+                Loss::Softmax { .. } => {
+                    Glm { steepest: std::f64::consts::SQRT_2 * (1.0 + f64::EPSILON), ..glm }
+                }
                 _ => glm,
             };
             let shape = Shape { width: 2, constant: 0.0, l1, radius: 1.0 };

@@ -31,6 +31,7 @@ use quietly_data::Private;
 
 use super::{
     constants::Constants,
+    corner_erm::{Corner, Dual},
     examples::{self, Examples},
     glm::Glm,
     minimise::{Objective, Terms},
@@ -39,7 +40,7 @@ use super::{
     run::Fitting,
     within::{self, Ball, Within},
 };
-use crate::{error::Error, progress::tell};
+use crate::{error::Error, progress::tell, release::Door};
 
 /// The question that every phase asks.
 pub(crate) const PHASE: &str = "point of a phase";
@@ -48,6 +49,8 @@ pub(crate) const PHASE: &str = "point of a phase";
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ground {
     pub(crate) constants: Constants,
+    /// No row is longer.
+    pub(crate) radius: f64,
     /// How many weights there are.
     pub(crate) size: usize,
     /// The μ of a release, under replace-one.
@@ -115,6 +118,37 @@ impl Phase {
     }
 }
 
+impl Phase {
+    /// Whether it has rows, and a step.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.rows > 0 && self.step > 0.0 && self.step.is_finite() && self.pull.is_finite()
+    }
+
+    /// Whether the theorems above are about it: its step contracts, or it is a minimiser.
+    pub(crate) fn suits(&self, ground: &Ground) -> bool {
+        let Some(batch) = self.batch else { return true };
+        let bend = ground.smooth + ground.strong + 2.0 * self.pull;
+        self.step * batch as f64 * bend <= 2.0 * (1.0 + 1e-12)
+    }
+
+    /// Λ of its minimiser: of all its rows and the pull to its start.
+    fn strong(&self, ground: &Ground) -> f64 {
+        self.rows as f64 * ground.strong + 2.0 / self.step
+    }
+
+    /// Its minimiser where the loss has a corner.
+    pub(crate) fn corner(&self, program: &Program, ground: &Ground) -> Corner {
+        Corner {
+            loss: program.loss,
+            radius: ground.radius,
+            size: ground.size,
+            strong: self.strong(ground),
+            rows: self.rows as f64,
+            far: program.set.norms(ground.size).l2,
+        }
+    }
+}
+
 /// The weights after all phases.
 pub(crate) fn fit(
     run: &mut Fitting<'_, '_>,
@@ -162,12 +196,13 @@ impl Pass<'_> {
         let Phase { rows, step, batch, pull, .. } = *self.phase;
         let (mut w, mut sum) = (start.to_vec(), start.to_vec());
         // Rows that should be there and are not are null records.
-        let end = (self.from + rows).min(examples.rows());
+        let end = self.from + rows;
         let batch = batch.unwrap_or(1);
         let step = step * batch as f64;
         for t in 0..self.phase.steps() {
-            let first = (self.from + t * batch).min(end);
-            let mut g = examples.gradient(self.glm, &w, first..end.min(first + batch));
+            let first = self.from + t * batch;
+            let rows = examples.at(first..end.min(first + batch));
+            let mut g = examples.gradient(self.glm, &w, rows);
             g.iter_mut().for_each(|g| *g /= batch as f64);
             self.program.regulariser.add_gradient(&w, &mut g);
             for ((w, g), c) in w.iter_mut().zip(g).zip(self.centre) {
@@ -187,10 +222,11 @@ impl Pass<'_> {
         let batch = self.phase.batch.unwrap_or(1) as f64;
         let step = self.phase.step * batch;
         let far = self.set.norms(size).l2;
-        let radius = lipschitz / self.glm.steepest;
-        let gradient = examples::rounding(self.glm, radius, size, batch, far) / batch;
+        let gradient = examples::rounding(self.glm, self.ground.radius, size, batch, far) / batch;
         let reach = far + step * (lipschitz + (self.ground.smooth + self.phase.pull) * far);
-        let ball = if self.set.ball.is_some() { within::ERROR * reach.max(1.0) } else { 0.0 };
+        // What is projected lies within 2·far + … of the ball's centre: both are in the set.
+        let away = 2.0 * (reach + step * self.phase.pull * far);
+        let ball = if self.set.ball.is_some() { within::ERROR * away.max(1.0) } else { 0.0 };
         let u = step * gradient + 32.0 * (size as f64 + 16.0) * f64::EPSILON * reach + ball;
         // The mean itself is a running sum.
         self.phase.moved(self.ground) + 2.0 * steps * (u + f64::EPSILON * reach)
@@ -204,30 +240,51 @@ impl Pass<'_> {
         start: &[f64],
     ) -> Result<(Private<Vec<f64>>, f64), Error> {
         let rows = self.phase.rows as f64;
-        let strong = rows * self.ground.strong + 2.0 / self.phase.step;
+        let strong = self.phase.strong(self.ground);
         let (size, diameter) = (self.ground.size, self.ground.constants.diameter);
-        let radius = self.ground.constants.lipschitz / self.glm.steepest;
-        let terms = Terms { glm: self.glm, radius, size, strong };
+        let radius = self.ground.radius;
         let far = self.set.norms(size).l2;
         let tilt: Vec<f64> = start.iter().map(|c| -2.0 / self.phase.step * c).collect();
+        let lasso = rows * self.program.regulariser.lasso;
+        if !self.program.loss.is_smooth() {
+            return self.corner_minimiser(run, examples, &tilt, lasso);
+        }
+        let bowl = self.program.regulariser.bowl(rows, far);
+        let terms = Terms { glm: self.glm, radius, size: size / self.glm.outputs(), strong, bowl };
         // Near enough for half a per cent, if 53 bits can show it.
         let least = terms.least_distance_within(rows, far, norm(&tilt));
         let near = (0.0025 * diameter / strong).max(least);
         let (from, set, watch) = (self.from, &self.program.set, &mut *run.watch);
         let found = examples.as_ref().map(|examples| {
-            let end = (from + self.phase.rows).min(examples.rows());
-            let objective = Objective { terms, examples, rows: from.min(end)..end, tilt: &tilt };
+            let rows = examples.at(from..from + self.phase.rows);
+            let objective = Objective { terms, examples, rows, tilt: &tilt };
             let mut keep_on = |pass: u64| tell(watch, "pass", pass, pass.max(30));
-            objective
-                .minimise_within(
-                    set,
-                    rows * self.program.regulariser.lasso,
-                    far,
-                    near,
-                    &mut keep_on,
-                )
-                .map(|near| near.point)
+            objective.minimise_within(set, lasso, far, near, &mut keep_on).map(|near| near.point)
         });
-        Ok((found.transpose()?, diameter / strong + 2.0 * near))
+        Ok((Door::unless_stopped(found)?, diameter / strong + 2.0 * near))
+    }
+
+    /// The same for a loss with a corner.
+    fn corner_minimiser(
+        &self,
+        run: &mut Fitting<'_, '_>,
+        examples: &Private<Examples<'_>>,
+        tilt: &[f64],
+        lasso: f64,
+    ) -> Result<(Private<Vec<f64>>, f64), Error> {
+        let corner = self.phase.corner(self.program, self.ground);
+        let diameter = self.ground.constants.diameter;
+        let reach = corner.reach(diameter);
+        let (from, set, watch) = (self.from, &self.program.set, &mut *run.watch);
+        let found = examples.as_ref().map(|examples| {
+            let rows = examples.at(from..from + self.phase.rows);
+            let dual = Dual { corner, examples, rows, tilt, set, lasso };
+            let mut keep_on = |pass: u64| tell(watch, "pass", pass, pass.max(30));
+            dual.minimise(reach, &mut keep_on).map(|near| near.point)
+        });
+        Ok((Door::unless_stopped(found)?, diameter / corner.strong + 2.0 * reach.near))
     }
 }
+
+#[cfg(test)]
+mod tests;

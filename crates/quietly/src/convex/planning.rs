@@ -11,9 +11,7 @@ use super::{
     regulariser::Regulariser,
     set::Set,
 };
-use crate::{
-    budget::Budget, charge::Sampler, error::Error, method::Method, model::Link, plan::Plan,
-};
+use crate::{budget::Budget, charge::Sampler, error::Error, method::Method, plan::Plan};
 
 /// A classifier or a regression with a loss of its own, to be planned.
 ///
@@ -26,7 +24,6 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct Convex {
-    link: Link,
     method: Method,
     loss: Loss,
     set: Set,
@@ -44,16 +41,7 @@ pub struct Convex {
 impl Convex {
     /// A fit of this loss: of all weights, with a constant.
     pub fn new(loss: Loss) -> Self {
-        let link = match loss {
-            Loss::Logistic => Link::Logistic,
-            Loss::Softmax { .. } => Link::Softmax,
-            Loss::Hinge | Loss::SmoothHinge { .. } | Loss::Margin => Link::Svm,
-            Loss::Huber { .. } | Loss::Fourth => Link::Robust,
-            Loss::Quantile { .. } | Loss::SmoothQuantile { .. } => Link::Quantile,
-            Loss::Squared => Link::Linear,
-        };
         Convex {
-            link,
             method: Method::Auto,
             loss,
             set: Set::Everything,
@@ -91,6 +79,13 @@ impl Convex {
     #[must_use]
     pub fn lasso(self, lasso: f64) -> Self {
         Convex { regulariser: Regulariser { lasso, ..self.regulariser }, ..self }
+    }
+
+    /// The same with weight/θ·‖w‖^θ added to the loss of every row, θ ≥ 2.
+    #[must_use]
+    pub fn power(self, theta: f64, weight: f64) -> Self {
+        let power = Some((theta, weight));
+        Convex { regulariser: Regulariser { power, ..self.regulariser }, ..self }
     }
 
     /// The same for an objective that grows like `rate`·‖w - w*‖^θ around its minimum; for Iterated Phased-SGD θ is its θ̄.
@@ -148,10 +143,12 @@ impl Convex {
     /// [`Error::Parameter`] for anything that does not go together, [`Error::Accounting`] if the budget cannot be met.
     pub fn plan(&self, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
         let mut program = self.program(width)?;
-        let mut plan = Plan::empty(self.link, self.method, rows, width, budget)?;
+        let mut plan = Plan::empty(program.link(), self.method, rows, width, budget)?;
         if !budget.is_private() {
             plan.method = Method::Exact;
-            plan.convex = Some(program);
+            program.minimisable(width, program.set != Set::Everything)?;
+            // Nothing is asked of the rows but the minimiser itself.
+            plan.convex = Some(Program { finds_radius: false, ..program });
             return Ok(plan.sealed());
         }
         let scalable = self.can_scale(width) && !budget.is_pure();
@@ -177,9 +174,7 @@ impl Convex {
             false => quietly_accounting::gaussian_mu(budget.epsilon(), budget.delta())?,
         };
         match plan.method {
-            Method::Amp | Method::ScaledAmp => {
-                plan.program().glm(width, plan.program().longest)?;
-            }
+            Method::Amp | Method::ScaledAmp => plan.perturb()?,
             Method::DpGd | Method::DpSgd | Method::FrankWolfe => descent::plan(&mut plan, mu)?,
             Method::ScPsgd | Method::GdOp => bolt_on::plan(&mut plan)?,
             _ => plan.phase(mu)?,
@@ -217,21 +212,10 @@ impl Convex {
     }
 
     fn program(&self, width: usize) -> Result<Program, Error> {
-        self.loss.check()?;
-        let size = width + usize::from(self.constant != 0.0);
-        self.set.check(self.loss.outputs() * size)?;
-        self.regulariser.check()?;
-        if let Some(Growth { theta, rate }) = self.growth {
-            Error::unless(theta > 1.0 && theta < 100.0, "theta", "above 1, as a growth", theta)?;
-            Error::unless(rate > 0.0 && rate.is_finite(), "rate of growth", "above 0", rate)?;
-        }
-        let fine = self.constant >= 0.0 && self.constant <= 1e3;
-        Error::unless(fine, "constant", "from 0 to 1000", self.constant)?;
         // Features lie within [-1, 1].
         let most = (width as f64 + self.constant * self.constant).sqrt();
         let longest = self.longest.unwrap_or(most).min(most).min(self.l1.unwrap_or(most));
-        Error::unless(longest > 0.0, "bound on rows", "above 0", longest)?;
-        Ok(Program {
+        let program = Program {
             loss: self.loss,
             set: self.set.clone(),
             regulariser: self.regulariser,
@@ -246,13 +230,22 @@ impl Convex {
             step_size: self.step_size,
             stages: None,
             growth: self.growth,
-        })
+        };
+        program.check(width)?;
+        Ok(program)
     }
 }
 
 impl Plan {
     pub(crate) fn program(&self) -> &Program {
         self.convex.as_ref().expect("a convex plan has a program")
+    }
+
+    /// Looks whether an objective can be perturbed.
+    pub(super) fn perturb(&self) -> Result<(), Error> {
+        let public = self.budget.neighbours() == Neighbours::ReplaceOne;
+        let program = self.program();
+        program.minimisable(self.width, public && program.set != Set::Everything)
     }
 
     /// Plans phases: all that can be wrong with them is found here.
@@ -275,8 +268,13 @@ impl Plan {
         let want = "given: how the objective grows (theta and rate)";
         let needs = method == Method::PsaTwo;
         Error::unless(!needs || program.growth.is_some(), "growth", want, "missing")?;
-        let least = if method == Method::FasterDpsgdSc { 8 } else { 4 };
-        Error::unless(self.rows >= least, "rows", "enough for the phases: at least 8", self.rows)?;
+        let fine = ground.smooth.is_finite() || program.has_no_bowl();
+        Error::unless(fine, "power", "2 for a loss with a corner", "above")?;
+        let (least, want) = match method {
+            Method::FasterDpsgdSc => (8, "enough for the phases: at least 8"),
+            _ => (4, "enough for the phases: at least 4"),
+        };
+        Error::unless(self.rows >= least, "rows", want, self.rows)?;
         let rows = self.rows as usize;
         let stages = match method {
             Method::PsaTwo => {
@@ -302,8 +300,20 @@ impl Plan {
             self.rows
         ));
         self.convex.as_mut().expect("a program").stages = Some(stages);
-        let steps = phases(self, &ground)?.len() as u64;
-        self.sampler = Sampler::Places { steps };
+        let phases = phases(self, &ground)?;
+        if method == Method::PhasedErm && !self.program().loss.is_smooth() {
+            let mut work = 0.0;
+            for phase in &phases {
+                let corner = phase.corner(self.program(), &ground);
+                work += corner.check(ground.constants.diameter)?;
+            }
+            self.warnings.push(format!(
+                "the loss has a corner: its minimisers take {work:.0e} products at worst, and usually a hundredth of that."
+            ));
+        }
+        let sound = phases.iter().all(|phase| phase.is_sound());
+        Error::unless(sound, "rows", "enough for every phase to have one", self.rows)?;
+        self.sampler = Sampler::Places { steps: phases.len() as u64 };
         Ok(())
     }
 }

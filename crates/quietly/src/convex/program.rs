@@ -7,10 +7,10 @@ use super::{
     loss::Loss,
     perturb,
     phases::Ground,
-    regulariser::Regulariser,
+    regulariser::{Bowl, Regulariser},
     set::Set,
 };
-use crate::error::Error;
+use crate::{error::Error, model::Link};
 
 /// A convex problem: everything public about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,10 +64,68 @@ pub struct Growth {
 }
 
 impl Program {
+    /// What a fit of this loss predicts.
+    pub(crate) fn link(&self) -> Link {
+        match self.loss {
+            Loss::Logistic => Link::Logistic,
+            Loss::Softmax { .. } => Link::Softmax,
+            Loss::Hinge | Loss::SmoothHinge { .. } | Loss::Margin => Link::Svm,
+            Loss::Huber { .. } | Loss::Fourth => Link::Robust,
+            Loss::Quantile { .. } | Loss::SmoothQuantile { .. } => Link::Quantile,
+            Loss::Squared => Link::Linear,
+        }
+    }
+
     /// The same on rows that are centred and scaled.
     pub(crate) fn scale(&mut self) {
         (self.scales, self.finds_radius) = (true, false);
         (self.cut, self.constant) = (perturb::CUT, 0.3);
+    }
+
+    /// Refuses what no proof covers: plans are files, and files can be changed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] for anything outside its domain.
+    pub(crate) fn check(&self, width: usize) -> Result<(), Error> {
+        self.loss.check()?;
+        self.set.check(self.size(width))?;
+        self.regulariser.check()?;
+        if let Some(Growth { theta, rate }) = self.growth {
+            Error::unless(theta > 1.0 && theta < 100.0, "theta", "above 1, as a growth", theta)?;
+            Error::unless(rate > 0.0 && rate.is_finite(), "rate of growth", "above 0", rate)?;
+        }
+        let fine = self.constant >= 0.0 && self.constant <= 1e3;
+        Error::unless(fine, "constant", "from 0 to 1000", self.constant)?;
+        let fits = |x: f64| x > 0.0 && x.is_finite();
+        let fine = self.cut > 0.0 && self.cut <= 1.0;
+        Error::unless(fine, "cut of slopes", "above 0 and at most 1", self.cut)?;
+        let l1 = self.l1.unwrap_or(1.0);
+        Error::unless(fits(l1), "bound on rows in the 1-norm", "above 0", l1)?;
+        let right = fits(self.longest) && self.longest <= self.l1.unwrap_or(self.longest);
+        Error::unless(right, "bound on rows", "above 0, and not above the 1-norm's", self.longest)
+    }
+
+    /// Refuses what one minimiser of all rows cannot take, where it is sought `inside` a bounded set or anywhere.
+    ///
+    /// # Errors
+    ///
+    /// As [`glm`](Self::glm), and if nothing bends the objective or a part of it would be forgotten.
+    pub(crate) fn minimisable(&self, width: usize, inside: bool) -> Result<(), Error> {
+        let glm = self.glm(width, self.longest)?;
+        // A straight loss bends nothing, and a minimiser would run away.
+        let bends = glm.bend > 0.0 || self.regulariser.strong() > 0.0;
+        Error::unless(bends, "ridge", "above 0 for a loss that is straight", 0)?;
+        let want = "2, or within a bounded set under replace-one";
+        Error::unless(inside || self.has_no_bowl(), "power", want, "above")?;
+        let (lasso, want) =
+            (self.regulariser.lasso, "0, or within a bounded set under replace-one");
+        Error::unless(inside || lasso == 0.0, "lasso", want, lasso)
+    }
+
+    /// Whether its regulariser has no power beyond two.
+    pub(crate) fn has_no_bowl(&self) -> bool {
+        self.regulariser.bowl(1.0, 1.0) == Bowl::default()
     }
 
     /// How many weights there are for `width` features.
@@ -122,6 +180,14 @@ impl Program {
         let distance = self.set.radius_from(&self.set.center(size));
         let reach = self.set.norms(size).l2;
         let smooth = constants.smooth.map_or(f64::INFINITY, |s| s + self.regulariser.smooth(reach));
-        Ok(Ground { constants, size, mu, distance, strong: self.regulariser.ridge, smooth })
+        Ok(Ground {
+            constants,
+            radius,
+            size,
+            mu,
+            distance,
+            strong: self.regulariser.strong(),
+            smooth,
+        })
     }
 }

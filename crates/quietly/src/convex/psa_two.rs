@@ -13,6 +13,8 @@ use super::{
 
 const CONSTANT: f64 = 32.0;
 const MOST: u32 = 6;
+/// Rows that a stage has at least.
+const LEAST: usize = 4;
 
 /// a(n): the variance of a gradient and of the noise, in units of L².
 fn variance(ground: &Ground, rows: f64) -> f64 {
@@ -31,7 +33,9 @@ pub(crate) fn stages(ground: &Ground, rows: usize, Growth { theta, rate }: Growt
     let inner = 8.0 * CONSTANT * lipschitz * lipschitz * variance(ground, rows as f64)
         / rate.powf(2.0 / theta);
     let floor = inner.powf(theta / (2.0 * (theta - 1.0)));
-    ((height(ground) / floor).log2().ceil().max(1.0) as u32).min(MOST)
+    let wanted = ((height(ground) / floor).log2().ceil().max(1.0) as u32).min(MOST);
+    // A stage without rows would ask nothing of anybody.
+    wanted.min((rows / LEAST) as u32).max(1)
 }
 
 /// The phases for `rows` rows in so many stages.

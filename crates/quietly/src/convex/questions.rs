@@ -69,15 +69,19 @@ pub(crate) fn questions(plan: &Plan) -> Option<Vec<Stage>> {
     let program = plan.convex.as_ref()?;
     let replaced = plan.budget.neighbours() == Neighbours::ReplaceOne;
     let pure = plan.budget.is_pure();
+    program.check(plan.width).ok()?;
     let right = match (plan.method, plan.sampler) {
-        (Method::Amp, Sampler::Full) => !program.scales,
-        (Method::ScaledAmp, Sampler::Full) => program.scales && !pure,
+        (Method::Amp, Sampler::Full) => !program.scales && plan.perturb().is_ok(),
+        (Method::ScaledAmp, Sampler::Full) => program.scales && !pure && plan.perturb().is_ok(),
         (Method::ScPsgd | Method::GdOp, Sampler::Full) => replaced,
         (Method::DpGd | Method::FrankWolfe, Sampler::Full) => !pure && program.steps.is_some(),
         (Method::DpSgd, Sampler::Poisson { steps, .. }) => !pure && program.steps == Some(steps),
         (_, Sampler::Places { steps }) if replaced => {
             let ground = program.ground(plan.width, program.longest, 1.0).ok()?;
-            phases(plan, &ground).ok()?.len() as u64 == steps
+            let phases = phases(plan, &ground).ok()?;
+            ground.distance.is_finite()
+                && phases.len() as u64 == steps
+                && phases.iter().all(|phase| phase.is_sound() && phase.suits(&ground))
         }
         _ => false,
     };

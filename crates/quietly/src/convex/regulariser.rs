@@ -4,8 +4,29 @@
 //! sensitivity; step sizes alone know it.
 use serde::{Deserialize, Serialize};
 
-use super::{project::norm, project::sum_of_sizes, set::Set, within::Within};
+#[cfg(test)]
+use super::project::sum_of_sizes;
+use super::{project::norm, set::Set, within::Within};
 use crate::Error;
+
+/// n·weight/θ·‖w‖^θ with θ > 2, as a part of an objective within a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Bowl {
+    theta: f64,
+    weight: f64,
+    /// What its second derivative does not exceed in the set.
+    pub(crate) bend: f64,
+}
+
+impl Bowl {
+    /// Adds its gradient to `gradient`.
+    pub(crate) fn add_gradient(&self, w: &[f64], gradient: &mut [f64]) {
+        if self.weight > 0.0 {
+            let factor = self.weight * norm(w).powf(self.theta - 2.0);
+            gradient.iter_mut().zip(w).for_each(|(g, w)| *g += factor * w);
+        }
+    }
+}
 
 /// r(w) = ridge/2 · ‖w‖₂² + lasso · ‖w‖₁ + weight/θ · ‖w‖₂^θ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,6 +57,7 @@ impl Regulariser {
         Error::unless(fits(weight), "the power's weight", "zero or more", weight)
     }
 
+    #[cfg(test)]
     pub(crate) fn value(&self, w: &[f64]) -> f64 {
         let norm = norm(w);
         let power = self.power.map_or(0.0, |(theta, weight)| weight / theta * norm.powf(theta));
@@ -69,6 +91,17 @@ impl Regulariser {
             if weight == 0.0 { 0.0 } else { weight * (theta - 1.0) * reach.powf(theta - 2.0) }
         };
         self.ridge + self.power.map_or(0.0, power)
+    }
+
+    /// The power of `rows` rows within weights no longer than `reach`, unless [`strong`](Self::strong) has it.
+    pub(crate) fn bowl(&self, rows: f64, reach: f64) -> Bowl {
+        match self.power {
+            Some((theta, weight)) if theta > 2.0 && weight > 0.0 => {
+                let bend = rows * weight * (theta - 1.0) * reach.powf(theta - 2.0);
+                Bowl { theta, weight: rows * weight, bend }
+            }
+            _ => Bowl::default(),
+        }
     }
 
     /// How strongly convex it is, whatever the weights. Powers above two are flat at zero.

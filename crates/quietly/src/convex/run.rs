@@ -16,7 +16,7 @@ use super::{
     set::Set,
 };
 use crate::{
-    charge::{Charge, Mechanism, Sampler, Stage},
+    charge::{Charge, Mechanism, Stage},
     counts::tally,
     error::Error,
     full_batch::quarters,
@@ -117,27 +117,28 @@ pub(crate) fn read(
     door: &mut Door,
     watch: &mut Watch<'_>,
 ) -> Result<Weights, Error> {
-    // Where rows are taken by their place, a null record keeps its own.
-    let places = matches!(plan.sampler, Sampler::Places { .. });
+    // Under replace-one the number of records is public, null records among them, and some methods go by a row's place.
+    let places = plan.budget.neighbours() == Neighbours::ReplaceOne;
     let encoding = if places { encoding.keeping_places() } else { encoding.clone() };
-    let threads = door.threads();
+    let (threads, nulls) = (door.threads(), Private::new(Vec::new()));
     if source.is_sparse() {
         let rows = source.read_sparse(&encoding, threads)?;
         let rows = rows.as_ref().map(|rows| {
             let (starts, index, values) = (&rows.starts[..], &rows.index[..], &rows.values[..]);
             (Features::Sparse { starts, index, values }, &rows.target[..])
         });
-        return fit(plan, rows, range, door, watch);
+        return fit(plan, rows, nulls, range, door, watch);
     }
     let table = source.read(&encoding, threads)?;
     let rows = table.as_ref().map(|t| (Features::Dense(t.features()), t.target()));
-    fit(plan, rows, range, door, watch)
+    fit(plan, rows, nulls, range, door, watch)
 }
 
-/// Fits rows of features and targets as they came.
+/// Fits rows of features and targets as they came, and null records that are at these places among all.
 pub(crate) fn fit(
     plan: &Plan,
     rows: Private<(Features<'_>, &[f64])>,
+    nulls: Private<Vec<usize>>,
     range: (f64, f64),
     door: &mut Door,
     watch: &mut Watch<'_>,
@@ -146,9 +147,10 @@ pub(crate) fn fit(
     let target: Private<Vec<f64>> =
         raw.map(|raw| raw.iter().map(|&y| target(plan, y, range)).collect());
     let (program, threads) = (plan.program(), door.threads());
-    let count = target.as_ref().map(|target| target.len());
+    // Null records are records: their number is not public, that of all is.
+    let count = target.as_ref().zip(nulls.as_ref()).map(|(rows, nulls)| rows.len() + nulls.len());
     let rows = door.public_rows(plan.budget.neighbours(), count);
-    let rows = rows.map_or(plan.rows as f64, |n| n as f64);
+    let rows = rows.map_or(plan.rows as f64, |n| n.max(1) as f64);
     let (width, longest) = (plan.width, program.longest);
     let shape = Shape { width, constant: program.constant, l1: program.l1, radius: longest };
     let mut run = Fitting {
@@ -182,9 +184,9 @@ pub(crate) fn fit(
         let weights = perturb::fit(&mut run, examples)?;
         return Ok(Weights { outputs: run.parted(&weights, range), rows: Some(map) });
     }
-    let mut examples = features
-        .zip(target)
-        .map(|(features, target)| Examples::new(shape, features, target, threads));
+    let mut examples = features.zip(target).zip(nulls).map(|((features, target), nulls)| {
+        Examples::new(shape, features, target, threads).without(nulls)
+    });
     if program.finds_radius && plan.budget.is_private() {
         let radii = quarters(longest, -RADII, 0);
         let grid = Grid::new(radii.clone());
@@ -217,10 +219,15 @@ fn exact(run: &mut Fitting<'_, '_>, examples: Private<Examples<'_>>) -> Result<V
     let all = program.size(run.plan.width);
     run.door.plain(examples, |examples| {
         let rows = examples.rows().max(1) as f64;
+        let far = match &program.set {
+            Set::Everything => 0.0,
+            set => perturb::farthest(set, all),
+        };
+        let bowl = program.regulariser.bowl(rows, far);
         // Separable classes have no minimiser: a little ridge gives them one.
         let smooth = glm.bend * run.radius * run.radius;
-        let strong = (rows * program.regulariser.ridge).max(1e-3 * smooth);
-        let terms = Terms { glm, radius: run.radius, size: all / glm.outputs(), strong };
+        let strong = (rows * program.regulariser.strong()).max(1e-3 * smooth);
+        let terms = Terms { glm, radius: run.radius, size: all / glm.outputs(), strong, bowl };
         let tilt = vec![0.0; all];
         let objective =
             Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
@@ -229,7 +236,6 @@ fn exact(run: &mut Fitting<'_, '_>, examples: Private<Examples<'_>>) -> Result<V
         let found = match &program.set {
             Set::Everything => objective.minimise(near, &mut keep_on)?,
             set => {
-                let far = perturb::farthest(set, all);
                 let near = near.max(terms.least_distance_within(rows, far, 0.0));
                 objective.minimise_within(
                     set,
@@ -269,7 +275,9 @@ impl<'a> Fitting<'a, '_> {
 
     /// The loss with its bounds, for rows as they are bounded now.
     pub(crate) fn glm(&self) -> Result<Glm, Error> {
-        self.program.glm(self.plan.width, self.radius)
+        let glm = self.program.slopes(self.plan.width, self.radius)?;
+        // A loss with a corner has no bound on its bend, and nothing that asks for one.
+        Ok(Glm { bend: if glm.bend.is_finite() { glm.bend } else { 0.0 }, ..glm })
     }
 
     /// The standard deviation of a release in every coordinate, over what one row may move it in the Euclidean norm.

@@ -234,3 +234,6 @@ impl Row<'_> {
         self.entries().for_each(|(j, x)| row[j] = x);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    constants::{Domain, Norms},
+    constants::Norms,
     project::{distance, largest, norm, onto_l1, onto_l2, onto_simplex, soften, sum_of_sizes},
 };
 use crate::Error;
@@ -167,11 +167,6 @@ impl Set {
                 farthest(&mut both.map(|((lo, hi), x)| (hi - x).max(x - lo)))
             }
         }
-    }
-
-    /// The largest |⟨w, x⟩| over weights of the set and rows of `domain`.
-    pub(crate) fn score_reach(&self, domain: &Domain, width: usize) -> f64 {
-        self.norms(width).reach(domain)
     }
 
     /// The largest norms of the set's points.

@@ -110,12 +110,6 @@ impl Within {
         (hi - lo) * span
     }
 
-    /// The largest distance of two of its points, or more.
-    pub(crate) fn diameter(&self, width: usize) -> f64 {
-        let ball = self.ball.as_ref().map_or(f64::INFINITY, |ball| 2.0 * ball.radius);
-        self.set.diameter(width).min(ball)
-    }
-
     /// Bounds on the norms of its points.
     pub(crate) fn norms(&self, width: usize) -> Norms {
         let all = self.set.norms(width);

@@ -48,8 +48,11 @@ impl Plan {
         if self.seal.0 == Some(self.digest()) {
             return Ok(());
         }
-        let want = "as Regression::plan made it";
-        let known = matches!(self.link, Link::Linear | Link::Relu);
+        let want = "as it was planned";
+        let known = match &self.convex {
+            None => matches!(self.link, Link::Linear | Link::Relu),
+            Some(program) => program.link() == self.link,
+        };
         Error::unless(known, "plan", want, "one for another link")?;
         let refused = |got: &str| Error::unless(false, "plan", want, got);
         if self.method == Method::Exact || !self.budget.is_private() {
@@ -64,7 +67,13 @@ impl Plan {
             let same = a.steps == b.steps && a.all_rows == b.all_rows && a.name == b.name;
             let charge = |(a, b): (&charge::Charge, &charge::Charge)| {
                 let kind = |c: &charge::Charge| discriminant(&c.mechanism);
-                a.purpose == b.purpose && a.times == b.times && kind(a) == kind(b)
+                // What slopes are like is the loss's business, and no plan's.
+                let slopes = |c: &charge::Charge| match c.mechanism {
+                    charge::Mechanism::Objective { slopes, .. } => Some(slopes),
+                    _ => None,
+                };
+                let same = kind(a) == kind(b) && slopes(a) == slopes(b);
+                same && a.purpose == b.purpose && a.times == b.times
             };
             same && a.charges.len() == b.charges.len()
                 && a.charges.iter().zip(&b.charges).all(charge)

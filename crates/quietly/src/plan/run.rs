@@ -115,7 +115,8 @@ impl Plan {
             assert_eq!(table.width(), self.width, "the planned number of features");
             (convex::Features::Dense(table.features()), table.target())
         });
-        convex::run::fit(self, rows, range, door, watch)
+        let nulls = table.as_ref().map(|table| table.nulls().to_vec());
+        convex::run::fit(self, rows, nulls, range, door, watch)
     }
 
     /// The same, through a door that is there.

@@ -219,6 +219,7 @@ fn changed_plans_are_refused() {
                     }
                     crate::Mechanism::Promise { epsilon, .. } => *epsilon *= 1.1,
                     crate::Mechanism::Laplace { scale } => *scale *= 0.9,
+                    crate::Mechanism::Objective { noise, .. } => *noise *= 0.9,
                 }
             }
         });

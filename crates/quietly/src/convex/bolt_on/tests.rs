@@ -73,6 +73,7 @@ fn the_closed_form_is_the_sum() {
     let constants = Constants { lipschitz: 1.0, diameter: 1.5, smooth: Some(0.25) };
     let ground = |strong| Ground {
         constants,
+        radius: 1.0,
         size: 2,
         mu: 1.0,
         distance: 1.0,
