@@ -1,7 +1,7 @@
 # make demo          a private fit of a made-up clinic beside ordinary least squares
 # make test          format, lints, and every test
 # make bench         the speed targets (make bench ONLY=regression for one group)
-# make accuracy      loss of R2 against least squares and the best rivals; DATA=folder for the real tables
+# make accuracy      regression and classification on real tables beside the best rivals; DATA=folder
 # make clean         remove what was built
 .PHONY: demo test bench bench-memory accuracy clean
 
@@ -47,6 +47,15 @@ bench:
 bench-memory:
 	@$(CARGO) build --quiet --release -p quietly-cli -p quietly-bench
 	@$(TARGET)/release/quietly-bench memory
+
+# Least squares is scikit-learn's; the tables are those of DATA, of which there may be some only.
+accuracy:
+	@test -n "$(DATA)" || { echo "make accuracy DATA=folder (with a9a, ijcnn1, california-housing, ...)"; exit 1; }
+	@test -x bench/.venv/bin/python || python3 -m venv bench/.venv
+	@bench/.venv/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt
+	@$(CARGO) build --quiet --release -p quietly-cli
+	@bench/.venv/bin/python bench/accuracy.py --quietly $(TARGET)/release/quietly --data $(DATA)
+	@bench/.venv/bin/python bench/classification.py --quietly $(TARGET)/release/quietly --data $(DATA)
 
 clean:
 	@$(CARGO) clean

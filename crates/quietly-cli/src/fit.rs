@@ -88,11 +88,12 @@ impl Recipe {
     fn plan(&self, model: Model, schema: &Schema, encoding: &Encoding) -> Result<Plan, Failure> {
         let (budget, method) = (self.spending.budget(schema.rows)?, method(&self.method)?);
         let link = match model {
-            Model::Linear if self.shape.is_plain() && !method.is_convex() => Link::Linear,
+            Model::Linear if self.shape.is_plain() && is_regression(method) => Link::Linear,
             Model::Relu => Link::Relu,
             _ => {
                 let about = (schema.rows, budget);
-                return self.shape.plan(model, method, self.radius, encoding, about);
+                let wishes = (self.radius, self.steps, self.step_size);
+                return self.shape.plan(model, method, wishes, encoding, about);
             }
         };
         encoding.expect_range().map_err(quietly::Error::from)?;
@@ -111,6 +112,11 @@ impl Recipe {
         }
         Ok(regression.plan(schema.rows, encoding.width(), budget)?)
     }
+}
+
+/// Whether it fits squares in a way of its own.
+fn is_regression(method: Method) -> bool {
+    !method.is_convex() || method == Method::DpSgd
 }
 
 /// The method of this name.

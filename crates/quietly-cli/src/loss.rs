@@ -2,7 +2,10 @@
 use clap::{Args, ValueEnum};
 use quietly::{Budget, Convex, Encoding, Loss, Method, Plan, Set};
 
-use crate::{failure::Failure, number::Number};
+use crate::{
+    failure::Failure,
+    number::{Count, Number},
+};
 
 /// What can be fitted.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -95,7 +98,7 @@ impl Shape {
         &self,
         model: Model,
         method: Method,
-        radius: Option<Number>,
+        (radius, steps, step_size): (Option<Number>, Option<Count>, Option<Number>),
         encoding: &Encoding,
         (rows, budget): (u64, Budget),
     ) -> Result<Plan, Failure> {
@@ -103,6 +106,12 @@ impl Shape {
         let mut convex = Convex::new(loss).method(method).rows_within(longest(encoding));
         if let Some(name) = &self.constraint {
             convex = convex.within(set(name, radius.map_or(1.0, |r| r.0))?);
+        }
+        if let Some(steps) = steps {
+            convex = convex.steps(steps.get("steps")?);
+        }
+        if let Some(size) = step_size {
+            convex = convex.step_size(size.0);
         }
         if let Some(ridge) = self.ridge {
             convex = convex.ridge(ridge.0);

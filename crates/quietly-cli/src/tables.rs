@@ -121,7 +121,7 @@ pub(crate) struct Spending {
     /// The epsilon that must not be exceeded; inf for no privacy at all
     #[arg(long, value_name = "E")]
     epsilon: Number,
-    /// The delta at which it must hold; below 1 / (10 rows) by default
+    /// The delta at which it must hold; below 1 / (10 rows) by default, 0 for methods that have it
     #[arg(long, value_name = "D")]
     delta: Option<Number>,
     /// One row's difference: add-remove or replace-one
@@ -132,6 +132,9 @@ pub(crate) struct Spending {
 impl Spending {
     pub(crate) fn budget(&self, rows: u64) -> Result<Budget, Failure> {
         let delta = self.delta.map_or_else(|| usual_delta(rows), |d| d.0);
+        if delta == 0.0 && self.epsilon.0.is_finite() {
+            return Ok(Budget::pure(self.epsilon.0)?.under(self.neighbours()));
+        }
         Ok(Budget::new(self.epsilon.0, delta)?.under(self.neighbours()))
     }
 

@@ -23,7 +23,11 @@ fn a_senseless_budget_is_refused_under_its_flag() {
             let message = folder.bad(&format!("{verb} --epsilon {epsilon}"), "A01", 1);
             assert!(message.starts_with("error[A01]: --epsilon must be"), "{message}");
         }
-        for delta in ["0", "1", "1.5", "-1", "nan", "inf", "1e-300"] {
+        // Other methods have it.
+        let code = if verb.starts_with("evaluate") { "A01" } else { "Q02" };
+        let message = folder.bad(&format!("{verb} --epsilon 1 --delta 0"), code, 1);
+        assert!(message.starts_with(&format!("error[{code}]: --delta must be")), "{message}");
+        for delta in ["1", "1.5", "-1", "nan", "inf", "1e-300"] {
             let message = folder.bad(&format!("{verb} --epsilon 1 --delta {delta}"), "A01", 1);
             assert!(message.starts_with("error[A01]: --delta must be"), "{message}");
         }

@@ -85,6 +85,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encoding::Nulls;
 
     /// Whatever is wrong with a record, those after it are where they would be if it were right.
     #[test]
@@ -100,11 +101,11 @@ mod tests {
             block.restart(1, 0);
             // Row by row: kept, null, kept.
             for kept in [true, false, true] {
-                block.push(|_| kept);
+                block.push(Nulls::Out, |_| kept);
             }
             // By columns: null, kept, null.
             block.grow(3);
-            block.retain_last(&[false, true, false]);
+            block.retain_last(&[false, true, false], Nulls::Out);
             assert_eq!((block.rows, &block.nulls[..]), (3, &[1, 3, 5][..]));
             table.append(&block);
         }

@@ -143,6 +143,9 @@ impl Regression {
     fn draft(&self, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
         let known = matches!(self.link, Link::Linear | Link::Relu);
         Error::unless(known, "regression", "linear or relu", self.link.name())?;
+        let convex = self.method.is_convex() && self.method != Method::DpSgd;
+        let want = "one for regressions; Convex plans the others";
+        Error::unless(!convex, "method", want, self.method.name())?;
         let bytes = rows as f64 * (width + 1) as f64 * 12.0;
         let method = match self.method {
             _ if !budget.is_private() => Method::Exact,
