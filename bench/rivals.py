@@ -17,6 +17,7 @@ DELTA = 1e-5
 POISSON = [(0.01, 1.0, 1000), (0.001, 0.8, 10_000), (0.004, 1.1, 15_000), (1e-4, 0.6, 100_000)]
 ALLOCATION = [(t, s) for t in (10, 100) for s in (0.5, 1.0, 2.0, 4.0)]
 ALLOCATION += [(1000, 0.5), (1000, 1.0), (10_000, 0.5)]  # (10_000, 1.0) takes the package eight minutes
+CLASSES = [(1_000_000, 20), (32_561, 123)]
 SHAPES = [(1_000_000, 20), (200_000, 200)]
 
 
@@ -95,7 +96,23 @@ def regression(folder):
         report("polars", (n, d), read, 9)
 
 
-groups = {"accounting": accounting, "regression": lambda: regression(sys.argv[1])}
+def convex():
+    import numpy as np
+    from sklearn.linear_model import LogisticRegression
+
+    for n, d in CLASSES:
+        g = np.random.default_rng(7)
+        x = g.uniform(-1, 1, (n, d))
+        y = x @ g.uniform(-1, 1, d) + g.uniform(-1, 1, n) > 0
+
+        def fit():
+            LogisticRegression(solver="lbfgs").fit(x, y)
+            return {}
+
+        report("logistic", (n, d), fit, 5)
+
+
+groups = {"accounting": accounting, "regression": lambda: regression(sys.argv[1]), "convex": convex}
 for name in sys.argv[2:] or groups:
     if name in groups:
         groups[name]()
