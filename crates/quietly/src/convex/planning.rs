@@ -93,6 +93,13 @@ impl Convex {
         Convex { regulariser: Regulariser { lasso, ..self.regulariser }, ..self }
     }
 
+    /// The same with weight/θ·‖w‖^θ added to the loss of every row, for θ of two or more.
+    #[must_use]
+    pub fn power(self, theta: f64, weight: f64) -> Self {
+        let power = Some((theta, weight));
+        Convex { regulariser: Regulariser { power, ..self.regulariser }, ..self }
+    }
+
     /// The same for an objective that grows like `rate`·‖w - w*‖^θ around its minimum; for Iterated Phased-SGD θ is its θ̄.
     #[must_use]
     pub fn growing(self, theta: f64, rate: f64) -> Self {
@@ -169,6 +176,10 @@ impl Convex {
         let links = plan.method.about().links;
         let fine = links.contains(&plan.link);
         Error::unless(fine, "method", "one for this model", plan.method.name())?;
+        let minimises = matches!(plan.method, Method::Amp | Method::ScaledAmp | Method::PhasedErm);
+        let fine = self.regulariser.power.is_none() || !minimises;
+        let want = "left out for methods that minimise: they know ridge and lasso";
+        Error::unless(fine, "power", want, plan.method.name())?;
         plan.convex = Some(program);
         self.unused(plan.method)?;
         let mu = match budget.is_pure() {
