@@ -153,3 +153,64 @@ impl Printed<'_> {
         Ok(w.iter().zip(&sizes).map(|(x, size)| x.signum() * size / all).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use quietly::Key;
+
+    use super::{super::tables::Table, *};
+
+    fn printed(problem: Problem, rows: &Sparse, width: usize, seed: u64) -> Printed<'_> {
+        let bits = Key::from_seed(seed).stream("test").bits(0).unwrap();
+        let normals = Normals::new(bits);
+        Printed { problem, rows, width, epsilon: 1e6, delta: 1e-5, normals }
+    }
+
+    #[test]
+    fn starts_lie_in_the_set_and_fill_it() {
+        let rows = Sparse::empty(3);
+        for problem in [Problem::Linear, Problem::Logistic] {
+            let (mut inner, count) = (0, 2000);
+            for seed in 0..count {
+                let mut run = printed(problem, &rows, 3, seed);
+                let w = run.start().unwrap_or_else(|e| panic!("{e:?}"));
+                let norm = match problem {
+                    Problem::Logistic => w.iter().map(|x| x * x).sum::<f64>().sqrt(),
+                    _ => w.iter().map(|x| x.abs()).sum(),
+                };
+                assert!(norm <= 1.0);
+                inner += u64::from(norm < 0.5);
+            }
+            // An eighth of the volume, give or take four standard deviations of 0.0074.
+            let share = inner as f64 / count as f64;
+            assert!((share - 0.125).abs() < 0.03, "{problem:?} {share}");
+        }
+    }
+
+    #[test]
+    fn projections_meet_both_sets() {
+        let ground = Ground { set: Set::L1 { radius: 1.0 }, ball: Some((vec![0.5, 0.0], 0.25)) };
+        let mut w = vec![2.0, 0.0];
+        ground.project(&mut w);
+        assert!((w[0] - 0.75).abs() < 1e-8 && w[1].abs() < 1e-8, "{w:?}");
+        let mut w = vec![0.4, 0.1];
+        ground.project(&mut w);
+        assert_eq!(w, [0.4, 0.1]);
+    }
+
+    /// Without noise to speak of, every algorithm learns: the loss falls below that of w = 0.
+    #[test]
+    fn algorithms_as_printed_learn_where_there_is_no_noise() {
+        let table = Table::made_up(6000, 1000).unwrap_or_else(|e| panic!("{e:?}"));
+        let sample = table.sample(5000, 1).unwrap_or_else(|e| panic!("{e:?}"));
+        for problem in Problem::ALL {
+            let zero = problem.risk(&vec![0.0; table.width], &table.test);
+            for name in [PHASED, PSA, ITERATED[0], ITERATED[1], SC] {
+                let mut run = printed(problem, &sample.rows, table.width, 3);
+                let w = run.fit(name).unwrap_or_else(|e| panic!("{e:?}"));
+                let risk = problem.risk(&w, &table.test);
+                assert!(risk < zero - 0.01, "{problem:?} {name}: {risk} of {zero}");
+            }
+        }
+    }
+}

@@ -39,7 +39,10 @@ pub(super) fn load(
     threads: usize,
 ) -> Result<(Vec<Table>, Vec<String>), Failure> {
     let (mut tables, mut missing) = (vec![], vec![]);
-    for (name, width, files) in KNOWN.into_iter().take(most) {
+    for (name, width, files) in KNOWN {
+        if tables.len() == most {
+            break;
+        }
         let paths = files.map(|file| data.join(name).join(file));
         if let Some(lost) = files.iter().zip(&paths).find(|(_, path)| !path.is_file()) {
             missing.push(format!("{name} was left out: there is no {name}/{} in --data.", lost.0));
