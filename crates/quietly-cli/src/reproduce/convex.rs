@@ -36,10 +36,10 @@ const KINDS: &str = "Rows \"as printed\" are a simulation with the paper's const
     are plans of this library, with exact accounting. \"Known radius\" takes the norm of rows to be at most 1; the others first \
     pay for a private bound on it. The growth that PSA-II is told is proven for the ridge and a guess for the other problems. DP-SGD and \
     SC-psgd run with their defaults: the paper tunes them on the data, which it does not pay for.";
-const WHY: &str = "Where Iterated Phased-SGD trails Phased-SGD: each of its parts pays for noise by its own size, and the last has a third to a half of \
-    the rows, so that noise and sampling error are those of fewer rows; what is to make up for it, a distance to the minimiser that \
-    shrinks from part to part, is not in the printed steps, and at these n the problems are flat. PSA assumes distances that halve, \
-    which makes later steps too short where they do not.";
+const WHY: &str = "Likely reasons, which this run does not test, where Iterated Phased-SGD trails Phased-SGD: each of its parts pays for noise by its own \
+    size, and the last has a third to a half of the rows; what is to make up for it, a distance to the minimiser that shrinks from \
+    part to part, is not in the printed steps, and at these n the problems are flat. PSA assumes distances that halve, which makes \
+    later steps too short where they do not.";
 
 /// Measures, judges and fills the report.
 pub(super) fn run(

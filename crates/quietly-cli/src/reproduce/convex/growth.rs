@@ -79,7 +79,8 @@ impl Growing {
         format!(
             "Growth: -<w, z> + ||w||^theta/theta on the unit ball, theta 2 and 4, z the mean of rows in {{-1, 1}}^d/sqrt(d), d {}. Each \
              number is the mean excess risk of {} runs, of the harder of two means: ||z|| = 1/2, and ||z|| at the level of the noise, \
-             where F is flat. It is computed exactly. Sizes {:?} at epsilon {}, budgets {:?} at n = {}.",
+             where F is flat. It is computed exactly, for plans of this library: none of these rows is as printed. Theory's slopes leave \
+             logarithms out. Sizes {:?} at epsilon {}, budgets {:?} at n = {}.",
             self.width, self.runs, self.rows, self.base.1, self.epsilons, self.base.0
         )
     }

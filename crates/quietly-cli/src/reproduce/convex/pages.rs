@@ -8,6 +8,9 @@ use crate::{
     reproduce::report::{Entry, Grid},
 };
 
+/// Where a point stands, its size and its budget.
+type Place = (f64, usize, f64);
+
 impl Outcomes {
     /// A table of losses for each problem: budgets, and then sizes.
     pub(super) fn grids(&self) -> Vec<Grid> {
@@ -65,11 +68,11 @@ impl Outcomes {
                 let shown = shown(problem);
                 let main = self.main_size(table);
                 let sizes = self.sizes(table);
-                let over_epsilon = self.epsilons.iter().map(|e| (*e, main, *e)).collect();
-                let over_n = sizes.iter().map(|n| (*n as f64, *n, self.epsilons[0])).collect();
-                let sweeps: [(&str, Vec<(f64, usize, f64)>); 2] =
-                    [("epsilon", over_epsilon), ("n", over_n)];
-                for (over, places) in sweeps {
+                let mut over_epsilon: Vec<Place> = vec![];
+                over_epsilon.extend(self.epsilons.iter().map(|e| (*e, main, *e)));
+                let mut over_n: Vec<Place> = vec![];
+                over_n.extend(sizes.iter().map(|n| (*n as f64, *n, self.epsilons[0])));
+                for (over, places) in [("epsilon", over_epsilon), ("n", over_n)] {
                     let line = |&(kind, base): &(Kind, &'static str)| {
                         let mut label = String::new();
                         let mut points = vec![];

@@ -63,7 +63,7 @@ fn read(path: &Path, width: usize, threads: usize) -> Result<Sparse, Failure> {
     let schema = Schema::parse(&schema).map_err(bad)?;
     let mut options = ReadOptions::default();
     (options.format, options.features) = (Some(Format::Libsvm), Some(width));
-    let source = Source::open(&[path], &options).map_err(bad)?;
+    let source = Source::open([path], &options).map_err(bad)?;
     let encoding = Encoding::new(&schema, source.columns(), None, Some("label")).map_err(bad)?;
     let mut rows = Sparse::empty(width);
     source
