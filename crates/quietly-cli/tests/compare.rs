@@ -168,8 +168,9 @@ fn the_convex_reproduction_has_a_stand_in_and_takes_the_papers_files() {
 
     // Files as the paper has them, packed or not.
     std::fs::create_dir_all(folder.path("d/a9a")).unwrap();
-    let row =
-        |i: usize| format!("{} {}:1 123:1\n", if i % 3 == 0 { "+1" } else { "-1" }, i % 3 + 1);
+    let row = |i: usize| {
+        format!("{} {}:1 123:1\n", if i.is_multiple_of(3) { "+1" } else { "-1" }, i % 3 + 1)
+    };
     let rows: String = (0..500).map(row).collect();
     folder.write("d/a9a/a9a.gz", &rows);
     folder.write("d/a9a/a9a.t", &rows);

@@ -94,6 +94,20 @@ impl Convex {
     }
 
     /// The same with weight/θ·‖w‖^θ added to the loss of every row, for θ of two or more.
+    ///
+    /// ```
+    /// use quietly::{Budget, Convex, Loss, Method, Neighbours, Set};
+    ///
+    /// let hard = Convex::new(Loss::Margin).within(Set::L2 { radius: 1.0 }).power(4.0, 1.0);
+    /// let budget = Budget::new(1.0, 1e-5)?.under(Neighbours::ReplaceOne);
+    /// assert!(hard.clone().method(Method::PhasedSgd).plan(1000, 5, budget).is_ok());
+    /// // Those that minimise know ridge and lasso only.
+    /// for method in [Method::Amp, Method::PhasedErm] {
+    ///     assert!(hard.clone().method(method).plan(1000, 5, budget).is_err());
+    /// }
+    /// assert!(hard.plan(1000, 5, Budget::new(f64::INFINITY, 1e-5)?).is_err());
+    /// # Ok::<(), quietly::Error>(())
+    /// ```
     #[must_use]
     pub fn power(self, theta: f64, weight: f64) -> Self {
         let power = Some((theta, weight));
@@ -157,6 +171,7 @@ impl Convex {
         let mut program = self.program(width)?;
         let mut plan = Plan::empty(self.link, self.method, rows, width, budget)?;
         if !budget.is_private() {
+            self.knows_power(Method::Exact)?;
             plan.method = Method::Exact;
             plan.convex = Some(program);
             return Ok(plan.sealed());
@@ -176,10 +191,7 @@ impl Convex {
         let links = plan.method.about().links;
         let fine = links.contains(&plan.link);
         Error::unless(fine, "method", "one for this model", plan.method.name())?;
-        let minimises = matches!(plan.method, Method::Amp | Method::ScaledAmp | Method::PhasedErm);
-        let fine = self.regulariser.power.is_none() || !minimises;
-        let want = "left out for methods that minimise: they know ridge and lasso";
-        Error::unless(fine, "power", want, plan.method.name())?;
+        self.knows_power(plan.method)?;
         plan.convex = Some(program);
         self.unused(plan.method)?;
         let mu = match budget.is_pure() {
@@ -202,6 +214,15 @@ impl Convex {
         }
         plan.calibrate(|noise| questions::stages(&shape, mu, noise))?;
         Ok(plan.sealed())
+    }
+
+    /// Refuses a power where a method would leave it out: minimisers know ridge and lasso.
+    fn knows_power(&self, method: Method) -> Result<(), Error> {
+        use Method::{Amp, Exact, PhasedErm, ScaledAmp};
+        let minimises = matches!(method, Amp | Exact | PhasedErm | ScaledAmp);
+        let want = "left out for methods that minimise: they know ridge and lasso";
+        let fine = self.regulariser.power.is_none() || !minimises;
+        Error::unless(fine, "power", want, method.name())
     }
 
     /// Refuses options that the method does not have.
