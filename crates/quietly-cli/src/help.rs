@@ -16,7 +16,7 @@ pub(crate) fn command() -> clap::Command {
         let example = example(&[before, &[line]].concat());
         command = command.mut_subcommand(verb, |c| c.before_help(example).after_help(more));
     }
-    for kind in ["linear", "relu"] {
+    for kind in ["linear", "relu", "convex"] {
         let example = example(&[&format!("quietly reproduce {kind} --quick")]);
         command = command
             .mut_subcommand("reproduce", |c| c.disable_help_subcommand(true))

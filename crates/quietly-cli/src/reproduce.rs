@@ -1,5 +1,8 @@
 //! `quietly reproduce`: what the papers claim, measured here.
-use std::{path::PathBuf, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 use clap::{Args, Subcommand};
 use quietly::Link;
@@ -19,6 +22,7 @@ use crate::{
 };
 
 mod claim;
+mod convex;
 mod known;
 mod linear;
 mod measure;
@@ -34,14 +38,16 @@ pub(crate) enum What {
     Linear(Reproduce),
     /// ReLU regression: Ding, Lei, Wang, Zheng, Wang and Xu
     Relu(Reproduce),
+    /// Convex losses: Su, Hu and Wang, and what they compare with
+    Convex(Reproduce),
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Reproduce {
-    /// A new folder for report.md, report.json and pictures; reproduce-linear or reproduce-relu by default
+    /// A new folder for report.md, report.json and pictures; reproduce-linear and so on by default
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// A folder with the public tables california-housing, gas-turbine and wine-quality-white
+    /// A folder with the public tables california-housing, gas-turbine and wine-quality-white; for convex a9a, ijcnn1, a8a, w7a
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Fewer and smaller tables: two minutes instead of an hour
@@ -69,6 +75,14 @@ enum Size {
     Tiny,
 }
 
+/// How much is run, of which draws, on how many threads.
+#[derive(Clone, Copy, Debug)]
+struct Draw {
+    size: Size,
+    seed: u64,
+    threads: usize,
+}
+
 /// What is run for a paper, and what becomes of it.
 trait Study {
     /// What is run, in sentences.
@@ -82,9 +96,10 @@ trait Study {
 
 /// Measures, judges and writes a folder.
 pub(crate) fn run(what: &What, screen: &mut Screen) -> Result<(), Failure> {
-    let (link, asked) = match what {
-        What::Linear(asked) => (Link::Linear, asked),
-        What::Relu(asked) => (Link::Relu, asked),
+    let (name, subject, next, asked) = match what {
+        What::Linear(asked) => ("linear", "linear regression", "relu", asked),
+        What::Relu(asked) => ("relu", "ReLU regression", "convex", asked),
+        What::Convex(asked) => ("convex", "convex optimisation", "linear", asked),
     };
     let started = Instant::now();
     let size = match (asked.quick, asked.tiny) {
@@ -98,8 +113,7 @@ pub(crate) fn run(what: &What, screen: &mut Screen) -> Result<(), Failure> {
         Some(count) => count.at_least_one("threads")?.min(256) as usize,
         None => std::thread::available_parallelism().map_or(1, |n| n.get()),
     };
-    let folder =
-        asked.output.clone().unwrap_or_else(|| format!("reproduce-{}", link.name()).into());
+    let folder = asked.output.clone().unwrap_or_else(|| format!("reproduce-{name}").into());
     output::probe_folder(&folder)?;
     if let Some(data) = asked.data.as_ref().filter(|d| !d.is_dir()) {
         return Err(Failure::File {
@@ -113,40 +127,23 @@ pub(crate) fn run(what: &What, screen: &mut Screen) -> Result<(), Failure> {
             Size::Quick => "quickly: with fewer and smaller tables, so that chance decides more",
             Size::Tiny => "as a test of the command only: these numbers mean nothing",
         };
-        screen.say(&screen.bold(&format!("reproducing {} regression, {how}", link.name())))?;
+        screen.say(&screen.bold(&format!("reproducing {subject}, {how}")))?;
     }
     let progress = Progress::new("planning");
     let mut report = Report {
-        title: format!("Private {} regression, reproduced", link.name()),
+        title: format!("Private {subject}, reproduced"),
         about: vec![],
         claims: vec![],
         tables: vec![],
         pictures: vec![],
         seconds: 0.0,
     };
-    report.about.push(match size {
-        Size::Full => format!("A full run with seed {seed}."),
-        Size::Quick => format!(
-            "A quick run with seed {seed}: fewer seeds, no large tables{}. Verdicts near a limit may differ in a full run.",
-            if link == Link::Relu { ", no setting T4L" } else { ", d = 10 alone on the grid" }
-        ),
-        Size::Tiny => "A test of the command: these numbers mean nothing.".into(),
-    });
-    let study: Box<dyn Study> = match link {
-        Link::Relu => Box::new(Relu::new(size)),
-        _ => Box::new(Linear::new(size)),
-    };
-    let scores = Scores::measure(&study.fields(), seed, threads, &progress)?;
-    report.about.extend(study.about());
-    report.about.extend(scores.remarks());
-    report.claims = study.claims(&scores);
-    report.tables = study.tables(&scores);
-    report.pictures = study.pictures(&scores);
-    match &asked.data {
-        Some(data) => real::run(data, link, size, seed, threads, &progress, &mut report)?,
-        None => {
-            report.about.push("Real tables were left out: they are taken from --data DIR.".into())
-        }
+    let draw = Draw { size, seed, threads };
+    let data = asked.data.as_deref();
+    match what {
+        What::Linear(_) => regression(Link::Linear, data, draw, &progress, &mut report)?,
+        What::Relu(_) => regression(Link::Relu, data, draw, &progress, &mut report)?,
+        What::Convex(_) => convex::run(data, draw, &progress, &mut report)?,
     }
     drop(progress);
     report.seconds = started.elapsed().as_secs_f64();
@@ -166,6 +163,40 @@ pub(crate) fn run(what: &What, screen: &mut Screen) -> Result<(), Failure> {
         "saved {folder}/report.md, report.json and {} pictures",
         report.pictures.len()
     ))?;
-    let other = if link == Link::Linear { "relu" } else { "linear" };
-    Ok(screen.say(&format!("\nnext: quietly reproduce {other} --quick"))?)
+    Ok(screen.say(&format!("\nnext: quietly reproduce {next} --quick"))?)
+}
+
+/// Linear and ReLU models, on drawn tables and on real ones.
+fn regression(
+    link: Link,
+    data: Option<&Path>,
+    Draw { size, seed, threads }: Draw,
+    progress: &Progress,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    report.about.push(match size {
+        Size::Full => format!("A full run with seed {seed}."),
+        Size::Quick => format!(
+            "A quick run with seed {seed}: fewer seeds, no large tables{}. Verdicts near a limit may differ in a full run.",
+            if link == Link::Relu { ", no setting T4L" } else { ", d = 10 alone on the grid" }
+        ),
+        Size::Tiny => "A test of the command: these numbers mean nothing.".into(),
+    });
+    let study: Box<dyn Study> = match link {
+        Link::Relu => Box::new(Relu::new(size)),
+        _ => Box::new(Linear::new(size)),
+    };
+    let scores = Scores::measure(&study.fields(), seed, threads, progress)?;
+    report.about.extend(study.about());
+    report.about.extend(scores.remarks());
+    report.claims = study.claims(&scores);
+    report.tables = study.tables(&scores);
+    report.pictures = study.pictures(&scores);
+    match data {
+        Some(data) => real::run(data, link, size, seed, threads, progress, report)?,
+        None => {
+            report.about.push("Real tables were left out: they are taken from --data DIR.".into())
+        }
+    }
+    Ok(())
 }

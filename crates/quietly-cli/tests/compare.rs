@@ -142,3 +142,39 @@ fn a_reproduction_leaves_a_whole_folder() {
     folder.bad("reproduce linear --tiny --threads 0", "A01", 1);
     folder.bad("reproduce trees", "C05", 2);
 }
+
+#[test]
+fn the_convex_reproduction_has_a_stand_in_and_takes_the_papers_files() {
+    let folder = Folder::new();
+    let said = folder.good("reproduce convex --tiny --output r");
+    assert!(said.contains("mean nothing") && said.contains("saved r/report.md"), "{said}");
+    let page = folder.read("r/report.md");
+    for part in ["MADE-UP", "They are no releases", "| amp |", "Growth with theta 4", "as printed"]
+    {
+        assert!(page.contains(part), "{part}:\n{page}");
+    }
+    let value: serde_json::Value = serde_json::from_str(&folder.read("r/report.json")).unwrap();
+    assert!(value["claims"].as_array().unwrap().len() >= 20);
+    for picture in value["pictures"].as_array().unwrap() {
+        assert!(well_formed(&folder.read(&format!("r/{}", picture.as_str().unwrap()))));
+    }
+    // Every method has been run on every problem: a plan that fails would leave its row without numbers.
+    let tables = value["tables"].as_array().unwrap();
+    for table in tables.iter().filter(|t| t["title"].as_str().unwrap().contains("Test loss")) {
+        for row in table["rows"].as_array().unwrap() {
+            assert!(row.as_object().unwrap().values().all(|v| !v.is_null()), "{row}");
+        }
+    }
+
+    // Files as the paper has them, packed or not.
+    std::fs::create_dir_all(folder.path("d/a9a")).unwrap();
+    let row = |i: usize| {
+        format!("{} {}:1 123:1\n", if i.is_multiple_of(3) { "+1" } else { "-1" }, i % 3 + 1)
+    };
+    let rows: String = (0..500).map(row).collect();
+    folder.write("d/a9a/a9a.gz", &rows);
+    folder.write("d/a9a/a9a.t", &rows);
+    folder.good("reproduce convex --tiny --data d --output s");
+    let page = folder.read("s/report.md");
+    assert!(page.contains("a9a, eps 0.5") && !page.contains("MADE-UP"), "{page}");
+}

@@ -53,6 +53,7 @@ fn every_help_page_starts_with_an_example_that_works() {
         "account compare",
         "reproduce linear",
         "reproduce relu",
+        "reproduce convex",
     ]
     .map(String::from)
     .into();

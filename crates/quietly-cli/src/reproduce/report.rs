@@ -33,6 +33,8 @@ pub(crate) struct Grid {
 pub(crate) enum Entry {
     Word(String),
     Number(f64),
+    /// A number of which four decimals count.
+    Fine(f64),
     /// A number that belongs to another method, with its mark.
     Marked(f64, &'static str),
     Nothing,
@@ -47,6 +49,8 @@ impl Entry {
         match self {
             Entry::Word(word) => word.clone(),
             Entry::Number(value) => number(*value),
+            Entry::Fine(value) if value.is_finite() => format!("{value:.4}"),
+            Entry::Fine(value) => number(*value),
             Entry::Marked(value, mark) => format!("{}{mark}", number(*value)),
             Entry::Nothing => "-".into(),
         }
@@ -55,7 +59,7 @@ impl Entry {
     fn json(&self) -> Value {
         match self {
             Entry::Word(word) => word.clone().into(),
-            Entry::Number(value) => words::json(*value),
+            Entry::Number(value) | Entry::Fine(value) => words::json(*value),
             Entry::Marked(value, _) => json!({ "value": words::json(*value), "stand_in": true }),
             Entry::Nothing => Value::Null,
         }
