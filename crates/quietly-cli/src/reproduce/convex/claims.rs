@@ -65,7 +65,7 @@ impl Outcomes {
         let apart: Vec<f64> = apart.collect();
         let held = apart.iter().filter(|x| **x <= 0.0).count() as f64;
         let share = (!apart.is_empty()).then(|| held / apart.len() as f64);
-        Check::above(format!("share of {} cells:", apart.len()), share, 0.5)
+        Check::above(format!("share of {} cells:", apart.len()), share, 0.51)
     }
 
     /// Excess over excess, as a geometric mean over tables and problems.
@@ -231,8 +231,9 @@ fn ours(found: &Outcomes, every: &[Place]) -> Vec<Claim> {
         let apart = found.loss(*place, (Kind::Found, ERM)).zip(best).map(|(a, b)| a - b);
         Check::below(found.tell(*place), apart, SAME)
     };
-    let rivals =
-        [PHASED, PSA, SC, ITERATED[0], ITERATED[1], ERM, "dp-sgd", "dp-gd", "sc-psgd", "gd-op"];
+    let mut rivals = THREEFOLD.to_vec();
+    rivals.extend([ERM, "psa-ii", "faster-dpsgd-sc"]);
+    rivals.extend(["dp-sgd", "dp-gd", "sc-psgd", "gd-op", "frank-wolfe"]);
     let amp = |place: &Place| {
         let best = found.best(*place, Kind::Found, &rivals);
         let apart = found.loss(*place, (Kind::Found, AMP)).zip(best).map(|(a, b)| a - b);
@@ -255,7 +256,10 @@ fn ours(found: &Outcomes, every: &[Place]) -> Vec<Claim> {
             every.iter().map(family).collect(),
         ),
         Claim::new(
-            "AMP, untuned, is within 0.002 of the best of all others",
+            format!(
+                "AMP, untuned, is within 0.002 of the best of all others, at n = {}",
+                found.rows
+            ),
             "this library",
             every.iter().map(amp).collect(),
         ),
