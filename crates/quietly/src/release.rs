@@ -265,6 +265,7 @@ impl Door {
         let apart = level.max(units - level) as f64 / units as f64;
         // ε/2Δ under either relation, whichever is less, rounded down to a ratio.
         let rate = (0.5 * add_remove / apart).min(0.5 * replace_one);
+        assert!(rate > 0.0 && rate.is_finite(), "{purpose} is planned at a price");
         let denominator = 1_u64 << 40;
         let rate = Ratio::new((rate * denominator as f64).floor() as u64, denominator)?;
         let scores = counts.map(|counts| scores(&counts, level));

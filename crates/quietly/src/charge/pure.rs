@@ -23,8 +23,10 @@ impl Charge {
     }
 
     /// The ε for which this question is ε-differentially private on its own; none if it has a δ.
+    ///
+    /// A plan may be a file, and a file may say anything: what is not above 0 and finite has no price.
     fn pure_epsilon(&self, neighbours: Neighbours) -> Option<f64> {
-        match (self.mechanism, neighbours) {
+        let price = match (self.mechanism, neighbours) {
             // P(k) ∝ e^(-|k|/t): ratios are at most e^(‖a - b‖₁/t), and t is no less than scale times one row.
             (Mechanism::Laplace { scale }, _) => Some(up(moves(neighbours) / scale)),
             (Mechanism::Selection { add_remove, .. }, Neighbours::AddRemove) => Some(add_remove),
@@ -36,7 +38,8 @@ impl Charge {
                 | Mechanism::Objective { .. },
                 _,
             ) => None,
-        }
+        };
+        price.filter(|e| *e > 0.0 && e.is_finite())
     }
 }
 

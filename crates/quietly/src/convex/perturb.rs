@@ -72,7 +72,8 @@ pub(crate) fn stages(plan: &Plan, mu: f64, noise: f64) -> Vec<Stage> {
         (DETERMINANT_SHARE * epsilon).exp_m1().min(1.0)
     };
     let minimiser = Charge::objective(MINIMISER, noise, bend, slopes);
-    let rounding = Charge::sum(ROUNDING, 1.0 / (ROUNDING_SHARE * mu));
+    // No more noise than the accountant knows.
+    let rounding = Charge::sum(ROUNDING, (1.0 / (ROUNDING_SHARE * mu)).min(5e4));
     vec![Stage::new("minimiser", 1, vec![minimiser]), Stage::new("rounding", 1, vec![rounding])]
 }
 

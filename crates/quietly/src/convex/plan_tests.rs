@@ -145,3 +145,44 @@ fn a_short_table_has_one_epoch_and_says_so() {
     assert!(plan.warnings.iter().any(|w| w.contains("too few rows")));
     assert_eq!(plan.program().stages, Some(1));
 }
+
+/// A plan is a file, and files can be changed: what buys noise with nonsense is refused before a row is read.
+#[test]
+fn nonsense_in_a_plan_buys_nothing() {
+    let edited = |plan: &Plan, edit: &dyn Fn(&mut serde_json::Value)| {
+        let mut file = serde_json::to_value(plan).unwrap();
+        edit(&mut file);
+        serde_json::from_value::<Plan>(file).unwrap().check()
+    };
+    let pure = Budget::pure(1.0).unwrap();
+    let plan = Convex::new(Loss::Logistic).plan(500, 3, pure).unwrap();
+    assert!(edited(&plan, &|_| {}).is_ok());
+    // A choice of negative price would pay for a dear minimiser.
+    let negative = |file: &mut serde_json::Value| {
+        file["stages"][0]["charges"][0]["add_remove"] = (-90.0).into();
+        file["stages"][0]["charges"][0]["replace_one"] = (-90.0).into();
+        file["stages"][1]["charges"][0]["epsilon"] = 90.5.into();
+    };
+    assert!(edited(&plan, &negative).is_err());
+
+    let budget = Budget::new(1.0, 1e-5).unwrap().under(Neighbours::ReplaceOne);
+    let set = Set::L2 { radius: 1.0 };
+    let walk = Convex::new(Loss::Logistic).within(set.clone()).method(Method::GdOp).step_size(0.01);
+    let plan = walk.plan(500, 3, budget).unwrap();
+    assert!(edited(&plan, &|_| {}).is_ok());
+    for (field, value) in [("step_size", -0.01), ("step_size", 1e6), ("steps", 0.0)] {
+        let edit = |file: &mut serde_json::Value| {
+            file["convex"][field] =
+                if field == "steps" { (value as u64).into() } else { value.into() };
+        };
+        assert!(edited(&plan, &edit).is_err(), "{field} {value}");
+    }
+    for method in [Method::DpGd, Method::ScPsgd, Method::PhasedSgd] {
+        let plan = Convex::new(Loss::Logistic).within(set.clone()).method(method);
+        let plan = plan.plan(500, 3, budget).unwrap();
+        assert!(edited(&plan, &|_| {}).is_ok());
+        assert!(edited(&plan, &|file| file["convex"]["scales"] = true.into()).is_err());
+        assert!(edited(&plan, &|file| file["convex"]["clip"] = (-1.0).into()).is_err());
+        assert!(edited(&plan, &|file| file["convex"]["stages"] = 0.into()).is_err());
+    }
+}

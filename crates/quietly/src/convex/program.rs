@@ -100,6 +100,16 @@ impl Program {
         let fits = |x: f64| x > 0.0 && x.is_finite();
         let fine = self.cut > 0.0 && self.cut <= 1.0;
         Error::unless(fine, "cut of slopes", "above 0 and at most 1", self.cut)?;
+        let fine = !self.scales || self.constant > 0.0;
+        Error::unless(fine, "constant", "above 0 where rows are scaled", self.constant)?;
+        let step = self.step_size.unwrap_or(1.0);
+        Error::unless(step > 0.0 && step < 1e9, "step size", "above 0 and below 1e9", step)?;
+        let clip = self.clip.unwrap_or(1.0);
+        Error::unless((1e-9..=1e9).contains(&clip), "clip", "from 1e-9 to 1e9", clip)?;
+        let steps = self.steps.unwrap_or(1);
+        Error::unless((1..=100_000).contains(&steps), "steps", "from 1 to 100000", steps)?;
+        let stages = self.stages.unwrap_or(1);
+        Error::unless((1..=64).contains(&stages), "stages", "from 1 to 64", stages)?;
         let l1 = self.l1.unwrap_or(1.0);
         Error::unless(fits(l1), "bound on rows in the 1-norm", "above 0", l1)?;
         let right = fits(self.longest) && self.longest <= self.l1.unwrap_or(self.longest);

@@ -25,7 +25,7 @@ impl Terms {
     /// A distance that 53 bits can show within a set whose points are no longer than `radius`.
     pub(crate) fn least_distance_within(&self, rows: f64, radius: f64, tilt: f64) -> f64 {
         let all = self.size * self.glm.outputs();
-        let projection = self.steepest(rows) * rounding(all, radius);
+        let projection = 2.0 * self.steepest(rows) * rounding(all, radius);
         2.0 * self.least_distance(rows, radius, tilt) + 4.0 * projection / self.strong
     }
 }
@@ -58,7 +58,8 @@ impl Objective<'_> {
             let moved: Vec<f64> = next.iter().zip(&w).map(|(a, b)| a - b).collect();
             let turned: Vec<f64> = next_g.iter().zip(&g).map(|(a, b)| a - b).collect();
             let v: Vec<f64> = moved.iter().zip(&turned).map(|(m, t)| t - m / step).collect();
-            let slack = error + next_error + rounding / step;
+            // What is computed is w⁺ + e with ‖e‖ ≤ rounding: v moves by ‖e‖/s, and by as much as ∇J does over e.
+            let slack = error + next_error + rounding * (1.0 / step + most);
             let distance = 1.000_001 * (norm(&v) + slack) / strong + rounding;
             if distance <= near || passes >= enough {
                 return Ok(Near { point: next, distance: distance.min(near) });

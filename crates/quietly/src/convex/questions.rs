@@ -2,7 +2,12 @@
 use quietly_accounting::Neighbours;
 
 use super::{
-    bolt_on::POINT, descent::GRADIENT, perturb, phases::PHASE, planning::phases, run, scaling,
+    bolt_on::{self, POINT},
+    descent::GRADIENT,
+    perturb,
+    phases::PHASE,
+    planning::phases,
+    run, scaling,
 };
 use crate::{
     budget::Budget,
@@ -70,10 +75,16 @@ pub(crate) fn questions(plan: &Plan) -> Option<Vec<Stage>> {
     let replaced = plan.budget.neighbours() == Neighbours::ReplaceOne;
     let pure = plan.budget.is_pure();
     program.check(plan.width).ok()?;
+    // Rows are scaled before the method is asked for.
+    if program.scales != (plan.method == Method::ScaledAmp) {
+        return None;
+    }
     let right = match (plan.method, plan.sampler) {
         (Method::Amp, Sampler::Full) => !program.scales && plan.perturb().is_ok(),
         (Method::ScaledAmp, Sampler::Full) => program.scales && !pure && plan.perturb().is_ok(),
-        (Method::ScPsgd | Method::GdOp, Sampler::Full) => replaced,
+        (Method::ScPsgd | Method::GdOp, Sampler::Full) => {
+            replaced && bolt_on::plan(&mut plan.clone()).is_ok()
+        }
         (Method::DpGd | Method::FrankWolfe, Sampler::Full) => !pure && program.steps.is_some(),
         (Method::DpSgd, Sampler::Poisson { steps, .. }) => !pure && program.steps == Some(steps),
         (_, Sampler::Places { steps }) if replaced => {

@@ -301,6 +301,7 @@ impl<'a> Fitting<'a, '_> {
         point: Private<Vec<f64>>,
         apart: f64,
     ) -> Result<Vec<f64>, Error> {
+        assert!(apart > 0.0 && apart.is_finite(), "{purpose} has a bound");
         let size = self.program.size(self.plan.width) as f64;
         let pure = matches!(self.door.planned(purpose), Mechanism::Laplace { .. });
         let (apart, corner) = if pure { (apart * size.sqrt(), size) } else { (apart, size.sqrt()) };
