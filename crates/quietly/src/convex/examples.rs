@@ -401,30 +401,48 @@ impl<'a> Examples<'a> {
         let (outputs, size) = (glm.outputs(), self.size());
         let (all, count) = (outputs * size, rows.len());
         let taken = count.min(most);
-        let mut matrix = vec![0.0; all * all];
-        let (mut scores, mut bends) = (vec![0.0; outputs], vec![0.0; outputs * outputs]);
-        let mut z: Vec<(usize, f64)> = Vec::new();
-        for i in (0..taken).map(|k| rows.start + k * count / taken) {
-            if self.scales[i] == 0.0 {
-                continue;
-            }
-            for (score, w) in scores.iter_mut().zip(w.chunks_exact(size)) {
-                *score = self.score(i, w);
-            }
-            glm.bends(&scores, self.target[i], &mut bends);
-            z.clear();
-            z.extend(self.row(i).entries().filter(|(_, x)| *x != 0.0));
-            if self.constant != 0.0 {
-                z.push((self.width, self.constant));
-            }
-            let square = self.scales[i] * self.scales[i] * count as f64 / taken as f64;
-            for (a, b) in (0..outputs).flat_map(|a| (0..outputs).map(move |b| (a, b))) {
-                let bend = square * bends[a * outputs + b];
-                for &(j, x) in &z {
-                    let line = &mut matrix[(a * size + j) * all + b * size..];
-                    z.iter().for_each(|&(k, other)| line[k] += bend * x * other);
+        let parts = in_parts(self.threads, 0..taken, |range| {
+            let mut matrix = vec![0.0; all * all];
+            let (mut scores, mut bends) = (vec![0.0; outputs], vec![0.0; outputs * outputs]);
+            let mut z: Vec<(usize, f64)> = Vec::new();
+            for i in range.map(|k| rows.start + k * count / taken) {
+                if self.scales[i] == 0.0 {
+                    continue;
+                }
+                for (score, w) in scores.iter_mut().zip(w.chunks_exact(size)) {
+                    *score = self.score(i, w);
+                }
+                glm.bends(&scores, self.target[i], &mut bends);
+                z.clear();
+                z.extend(self.row(i).entries().filter(|(_, x)| *x != 0.0));
+                if self.constant != 0.0 {
+                    z.push((self.width, self.constant));
+                }
+                let square = self.scales[i] * self.scales[i] * count as f64 / taken as f64;
+                for (a, b) in (0..outputs).flat_map(|a| (0..outputs).map(move |b| (a, b))) {
+                    let bend = square * bends[a * outputs + b];
+                    for &(j, x) in &z {
+                        let line = &mut matrix[(a * size + j) * all + b * size..][..size];
+                        let factor = bend * x;
+                        match self.row(i) {
+                            Row::Dense(others) => {
+                                line.iter_mut().zip(others).for_each(|(m, x)| *m += factor * x);
+                                if self.constant != 0.0 {
+                                    line[self.width] += factor * self.constant;
+                                }
+                            }
+                            Row::Sparse(..) => {
+                                z.iter().for_each(|&(k, other)| line[k] += factor * other);
+                            }
+                        }
+                    }
                 }
             }
+            matrix
+        });
+        let mut matrix = vec![0.0; all * all];
+        for part in parts {
+            matrix.iter_mut().zip(part).for_each(|(m, p)| *m += p);
         }
         matrix
     }

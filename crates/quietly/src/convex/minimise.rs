@@ -184,7 +184,7 @@ impl Objective<'_> {
         if size > WIDEST {
             return None;
         }
-        let rows = (40 * size).max(1 << 13);
+        let rows = (30 * size).max(1 << 12);
         let mut matrix = self.examples.curvature(self.terms.glm, w, self.rows.clone(), rows);
         (0..size).for_each(|j| matrix[j * size + j] += self.terms.strong);
         Factor::new(matrix, size)
