@@ -135,7 +135,9 @@ pub(crate) fn find(
                     sum[j] += (units * x).round() as i64;
                     sum[width + j] += (units * x * x).round() as i64;
                 }
-                sum[2 * width] += (units * target[i] * last).round() as i64;
+                // The number of a class may be any; what is added may not.
+                let side = target[i].clamp(-1.0, 1.0);
+                sum[2 * width] += (units * side * last).round() as i64;
                 sum[2 * width + 1] += (units * last).round() as i64;
             }
             sum

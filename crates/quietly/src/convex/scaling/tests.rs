@@ -44,7 +44,7 @@ fn row(random: &mut Random) -> Record {
     let y = match random.word() % 8 {
         0 => f64::NAN,
         1 => 7.0,
-        w => (w % 2) as f64,
+        w => (w % 4) as f64,
     };
     (x, y)
 }
@@ -53,8 +53,10 @@ fn row(random: &mut Random) -> Record {
 /// counts by one, and two. Somewhere more than half of it is met.
 #[test]
 fn no_row_moves_a_question_by_more_than_is_charged() {
-    for neighbours in [Neighbours::AddRemove, Neighbours::ReplaceOne] {
-        let plan = plan(Loss::Logistic, neighbours);
+    let losses = [Loss::Logistic, Loss::Softmax { classes: 4 }, Loss::Huber { width: 0.1 }];
+    let both = [Neighbours::AddRemove, Neighbours::ReplaceOne];
+    for (loss, neighbours) in losses.into_iter().flat_map(|l| both.map(|n| (l, n))) {
+        let plan = plan(loss, neighbours);
         let (mut random, mut most) = (Random(5), std::collections::BTreeMap::new());
         for seed in 0..60 {
             let mut rows: Vec<Record> = (0..12).map(|_| row(&mut random)).collect();
@@ -83,7 +85,7 @@ fn no_row_moves_a_question_by_more_than_is_charged() {
             }
         }
         assert_eq!(most.len(), 3, "{most:?}");
-        assert!(most.values().all(|m| *m <= 1.0 && *m > 0.3), "{neighbours:?} {most:?}");
+        assert!(most.values().all(|m| *m <= 1.0 && *m > 0.3), "{loss:?} {neighbours:?} {most:?}");
     }
 }
 
