@@ -2,14 +2,14 @@
 use std::thread;
 
 /// How many of `values` fall into each of `bins` bins.
-pub(crate) fn tally(
-    values: &[f64],
+pub(crate) fn tally<T: Copy + Sync>(
+    values: &[T],
     bins: usize,
-    bin: impl Fn(f64) -> usize + Sync,
+    bin: impl Fn(T) -> usize + Sync,
     threads: usize,
 ) -> Vec<u64> {
     let share = values.len().div_ceil(threads.max(1)).max(1 << 12);
-    let count = |values: &[f64]| {
+    let count = |values: &[T]| {
         let mut counts = vec![0_u64; bins];
         values.iter().for_each(|&v| counts[bin(v)] += 1);
         counts

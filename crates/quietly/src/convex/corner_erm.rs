@@ -20,7 +20,7 @@
 use std::ops::Range;
 
 use super::{
-    examples::{Examples, RUN},
+    examples::{Examples, RUN, Slopes},
     loss::Loss,
     minimise::Near,
     set::Set,
@@ -117,6 +117,16 @@ impl Corner {
     }
 }
 
+/// Slopes that are known, from this row on.
+struct Given<'a>(&'a [f64], usize);
+
+impl Slopes for Given<'_> {
+    #[inline(always)]
+    fn write(&self, i: usize, _: f64, into: &mut [f64]) {
+        into[0] = self.0[i - self.1];
+    }
+}
+
 impl Dual<'_> {
     /// A point of the set within `near` of the minimiser.
     ///
@@ -178,9 +188,7 @@ impl Dual<'_> {
 
     /// w(s).
     fn weights(&self, s: &[f64]) -> Vec<f64> {
-        let start = self.rows.start;
-        let mut w =
-            self.examples.weighted(1, self.rows.clone(), |i, slope| slope[0] = s[i - start]);
+        let mut w = self.examples.weighted(self.rows.clone(), &Given(s, self.rows.start));
         self.settle(&mut w);
         w
     }
@@ -217,8 +225,7 @@ impl Dual<'_> {
     /// One pass over the rows, each moving its own slope uphill: D bends by at most ‖z‖²/Λ along it.
     fn ascend(&self, s: &mut [f64], range: &[(f64, f64)]) {
         let start = self.rows.start;
-        let mut v =
-            self.examples.weighted(1, self.rows.clone(), |i, slope| slope[0] = s[i - start]);
+        let mut v = self.examples.weighted(self.rows.clone(), &Given(s, start));
         let mut w = v.clone();
         self.settle(&mut w);
         for i in self.rows.clone().filter(|&i| !self.examples.is_null(i)) {

@@ -16,7 +16,7 @@ use super::{
     set::Set,
 };
 use crate::{
-    charge::{Charge, Mechanism, Stage},
+    charge::{Charge, Mechanism, Sampler, Stage},
     counts::tally,
     error::Error,
     full_batch::quarters,
@@ -80,6 +80,17 @@ fn target(plan: &Plan, raw: f64, range: (f64, f64)) -> f64 {
         },
         _ => Unit::new(Link::Linear, range).of(raw).clamp(-1.0, 1.0),
     }
+}
+
+/// Whether every row is looked at once, so that it need not be measured before.
+fn reads_once(plan: &Plan) -> bool {
+    let program = plan.program();
+    let passes = match plan.method {
+        Method::ScPsgd => program.steps == Some(1),
+        Method::PhasedErm => false,
+        _ => matches!(plan.sampler, Sampler::Places { .. }),
+    };
+    passes && !program.finds_radius
 }
 
 /// What a convex plan learns.
@@ -185,12 +196,14 @@ pub(crate) fn fit(
         return Ok(Weights { outputs: run.parted(&weights, range), rows: Some(map) });
     }
     let mut examples = features.zip(target).zip(nulls).map(|((features, target), nulls)| {
-        Examples::new(shape, features, target, threads).without(nulls)
+        let new = if reads_once(plan) { Examples::for_one_pass } else { Examples::new };
+        new(shape, features, target, threads).without(nulls)
     });
     if program.finds_radius && plan.budget.is_private() {
         let radii = quarters(longest, -RADII, 0);
         let grid = Grid::new(radii.clone());
-        let norms = |e: &Examples<'_>| tally(e.norms(), grid.bins(), |x| grid.bin(x), threads);
+        let norms =
+            |e: &Examples<'_>| tally(e.measures(), grid.bins(), |m| grid.bin(m.norm), threads);
         let counts = examples.as_ref().map(norms);
         run.radius = radii[run.door.quantile(RADIUS, MOST_ROWS, counts)?];
         examples = examples.map(|examples| examples.bounded_by(run.radius));

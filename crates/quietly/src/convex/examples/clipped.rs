@@ -20,18 +20,19 @@ impl Examples<'_> {
     ) -> Vec<i64> {
         let (outputs, size) = (glm.outputs(), self.size());
         let count = chosen.map_or(self.rows(), <[usize]>::len);
-        let parts = super::in_parts(self.threads, 0..count, |range| {
+        let parts = self.in_parts(0..count, |range| {
             let mut sum = vec![0_i64; outputs * size];
             let (mut slopes, mut v, mut at) = (vec![0.0; outputs], Vec::new(), Vec::new());
             for i in range.map(|k| chosen.map_or(k, |chosen| chosen[k])) {
-                if self.scales[i] == 0.0 {
+                let scale = self.scale(i);
+                if scale == 0.0 {
                     continue;
                 }
                 for (slope, w) in slopes.iter_mut().zip(w.chunks_exact(size)) {
-                    *slope = self.score(i, w);
+                    *slope = self.scaled_score(i, scale, w);
                 }
                 glm.slopes(&mut slopes, self.target[i]);
-                self.outer(i, &slopes, &mut v, &mut at);
+                self.outer(i, scale, &slopes, &mut v, &mut at);
                 let a = lattice.coefficient(1.0, lattice::norm(Row::Dense(&v).dot(&v)));
                 // What overflows is held to nothing, and nothing times infinity would be no number. Held slopes and cut
                 // rows do not overflow; nothing here relies on that.
@@ -54,11 +55,11 @@ impl Examples<'_> {
     }
 
     /// The numbers v of slopes ⊗ z for row i; where rows are sparse, those that may be other than zero, and their places.
-    fn outer(&self, i: usize, slopes: &[f64], v: &mut Vec<f64>, at: &mut Vec<usize>) {
+    fn outer(&self, i: usize, scale: f64, slopes: &[f64], v: &mut Vec<f64>, at: &mut Vec<usize>) {
         v.clear();
         at.clear();
         for (k, slope) in slopes.iter().enumerate() {
-            let (c, first) = (slope * self.scales[i], k * self.size());
+            let (c, first) = (slope * scale, k * self.size());
             match self.row(i) {
                 Row::Dense(x) => v.extend(x.iter().map(|x| c * x)),
                 Row::Sparse(index, x) => {
