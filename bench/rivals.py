@@ -1,6 +1,6 @@
 """Times what people use today for the questions that `quietly-bench` answers; one JSON line each.
 
-usage: rivals.py FOLDER [accounting|regression]
+usage: rivals.py FOLDER [accounting|regression|convex|diffprivlib]
 
 Best of two, unless one takes more than five seconds: the first call pays for compilation. Short questions are asked
 more often. Seconds are wall-clock. Everything has two threads. FOLDER keeps the CSV file that is read.
@@ -96,23 +96,40 @@ def regression(folder):
         report("polars", (n, d), read, 9)
 
 
-def convex():
+def classes(n, d):
     import numpy as np
+
+    g = np.random.default_rng(7)
+    x = g.uniform(-1, 1, (n, d))
+    return x, x @ g.uniform(-1, 1, d) + g.uniform(-1, 1, n) > 0
+
+
+def convex():
     from sklearn.linear_model import LogisticRegression
 
-    for n, d in CLASSES:
-        g = np.random.default_rng(7)
-        x = g.uniform(-1, 1, (n, d))
-        y = x @ g.uniform(-1, 1, d) + g.uniform(-1, 1, n) > 0
+    for shape in CLASSES:
+        x, y = classes(*shape)
 
         def fit():
             LogisticRegression(solver="lbfgs").fit(x, y)
             return {}
 
-        report("logistic", (n, d), fit, 5)
+        report("logistic", shape, fit, 5)
+
+
+def diffprivlib():
+    from diffprivlib.models import LogisticRegression
+
+    for n, d in CLASSES:
+        x, y = classes(n, d)
+
+        def fit():
+            LogisticRegression(epsilon=1.0, data_norm=d**0.5).fit(x, y)
+            return {}
+
+        report("private logistic", (n, d), fit, 3)
 
 
 groups = {"accounting": accounting, "regression": lambda: regression(sys.argv[1]), "convex": convex}
 for name in sys.argv[2:] or groups:
-    if name in groups:
-        groups[name]()
+    (groups | {"diffprivlib": diffprivlib}).get(name, lambda: None)()

@@ -1,7 +1,9 @@
-//! Classifiers beside scikit-learn, passes beside reading, projections.
+//! Classifiers beside those of others, passes beside reading, projections.
 use std::{hint::black_box, ops::ControlFlow};
 
-use quietly::{Budget, Convex, Key, Loss, Method, Neighbours, Plan, Private, Set, Table};
+use quietly::{
+    Budget, Convex, Key, Loss, Method, Neighbours, Plan, Private, Set, Sparse, Table,
+};
 
 use crate::{
     Line, best,
@@ -12,12 +14,18 @@ use crate::{
 /// Tables of classes: rows and features.
 const SHAPES: [(usize, usize); 2] = [(1_000_000, 20), (32_561, 123)];
 
+/// Entries of a sparse row, as in a9a.
+const ENTRIES: usize = 14;
+/// Those that take one pass.
+const METHODS: [Method; 2] = [Method::PhasedSgd, Method::ScPsgd];
+
 pub(crate) fn lines(rivals: &[Rival]) -> Vec<Line> {
     let mut lines = vec![projection()];
     for shape in SHAPES {
         lines.extend(default(shape, rivals));
     }
-    lines.extend(passes((200_000, 123)));
+    lines.extend(passes((500_000, 123)));
+    lines.extend(sparse_passes((2_000_000, 123)));
     lines
 }
 
@@ -37,7 +45,7 @@ fn learn(plan: &Plan, table: &Private<Table>) -> f64 {
     })
 }
 
-/// The default logistic regression beside scikit-learn's.
+/// The default logistic regression beside those of others.
 fn default(shape: (usize, usize), rivals: &[Rival]) -> Vec<Line> {
     let (rows, width) = shape;
     let (_, table) = table(shape);
@@ -45,40 +53,80 @@ fn default(shape: (usize, usize), rivals: &[Rival]) -> Vec<Line> {
     let plan = Convex::new(Loss::Logistic).plan(rows as u64, width, budget).expect("a plan");
     let ours = learn(&plan, &table);
     println!("{rows} x {width}: the default logistic fit takes {ours:.3} s");
-    match find(rivals, "logistic", shape) {
+    let beside = |(scheme, name): (&str, &str)| match find(rivals, scheme, shape) {
         Some(rival) => {
-            let name = format!("{rows} x {width}: logistic fit / scikit-learn");
-            vec![Line::at_most(name, ours / rival.seconds, 1.0, "x")]
+            let name = format!("{rows} x {width}: logistic fit / {name}");
+            Some(Line::at_most(name, ours / rival.seconds, 1.0, "x"))
         }
         None => {
-            println!("{rows} x {width}: left out beside scikit-learn, which `make bench` measures");
-            vec![]
+            println!("{rows} x {width}: left out beside {name}, which `make bench` measures");
+            None
         }
-    }
+    };
+    [("logistic", "scikit-learn"), ("private logistic", "diffprivlib")]
+        .into_iter()
+        .filter_map(beside)
+        .collect()
 }
 
 /// One pass of phases, and one of bolt-on steps, beside reading all numbers and adding them up.
 fn passes(shape: (usize, usize)) -> Vec<Line> {
-    let (rows, width) = shape;
     let (numbers, table) = table(shape);
+    let floor = reading("dense", shape, &numbers.features, &[]);
+    METHODS.map(|method| pass("dense", method, shape, floor, |plan| learn(plan, &table))).into()
+}
+
+/// The same for sparse rows.
+fn sparse_passes(shape: (usize, usize)) -> Vec<Line> {
+    let (rows, width) = shape;
+    let numbers = Numbers::new(rows, ENTRIES);
+    let mut sparse = Sparse::empty(width);
+    for (x, y) in numbers.features.chunks_exact(ENTRIES).zip(&numbers.target) {
+        let spread = x.iter().enumerate().map(|(j, x)| ((j * width / ENTRIES) as u32, *x));
+        sparse.push(spread, f64::from(*y > 0.0));
+    }
+    let floor = reading("sparse", shape, &sparse.values, &sparse.index);
+    let sparse = Private::new(sparse);
+    let learn = |plan: &Plan| {
+        best(5, || {
+            let quiet = &mut |_| ControlFlow::Continue(());
+            let found = plan.learn_sparse(&sparse, (0.0, 1.0), Key::from_seed(1), THREADS, quiet);
+            black_box(found.expect("no row can cause an error"));
+        })
+    };
+    METHODS.map(|method| pass("sparse", method, shape, floor, learn)).into()
+}
+
+/// Seconds to read all numbers, and where they stand, and to add them up.
+fn reading(kind: &str, (rows, width): (usize, usize), numbers: &[f64], index: &[u32]) -> f64 {
+    let sum = |numbers: &[f64], index: &[u32]| {
+        let places: u64 = index.iter().map(|&j| u64::from(j)).sum();
+        numbers.iter().sum::<f64>() + places as f64
+    };
+    let (numbers, index) = (numbers.split_at(numbers.len() / 2), index.split_at(index.len() / 2));
     let floor = best(9, || {
-        let sum = |part: &[f64]| part.iter().sum::<f64>();
-        let half = numbers.features.len() / 2;
         std::thread::scope(|scope| {
-            let other = scope.spawn(|| sum(&numbers.features[..half]));
-            black_box(sum(&numbers.features[half..]) + other.join().expect("no panic"));
+            let other = scope.spawn(|| sum(numbers.0, index.0));
+            black_box(sum(numbers.1, index.1) + other.join().expect("no panic"));
         });
     });
-    println!("{rows} x {width}: reading and adding up takes {:.1} ms", 1e3 * floor);
+    println!("{rows} x {width} {kind}: reading and adding up takes {:.1} ms", 1e3 * floor);
+    floor
+}
+
+fn pass(
+    kind: &str,
+    method: Method,
+    (rows, width): (usize, usize),
+    floor: f64,
+    learn: impl Fn(&Plan) -> f64,
+) -> Line {
     let budget = Budget::new(1.0, 1e-6).expect("a budget").under(Neighbours::ReplaceOne);
-    let of = |method: Method| {
-        let convex = Convex::new(Loss::Logistic).within(Set::L2 { radius: 1.0 }).known_radius();
-        let convex = if method == Method::ScPsgd { convex.steps(1) } else { convex };
-        let plan = convex.method(method).plan(rows as u64, width, budget).expect("a plan");
-        let name = format!("{rows} x {width}: a pass of {} / reading", method.name());
-        Line::at_most(name, learn(&plan, &table) / floor, 2.0, "x")
-    };
-    vec![of(Method::PhasedSgd), of(Method::ScPsgd)]
+    let convex = Convex::new(Loss::Logistic).within(Set::L2 { radius: 1.0 }).known_radius();
+    let convex = if method == Method::ScPsgd { convex.steps(1) } else { convex };
+    let plan = convex.method(method).plan(rows as u64, width, budget).expect("a plan");
+    let name = format!("{rows} x {width} {kind}: a pass of {} / reading", method.name());
+    Line::at_most(name, learn(&plan) / floor, 2.0, "x")
 }
 
 /// A million weights onto an L1 ball.

@@ -134,10 +134,7 @@ pub(crate) fn read(
     let (threads, nulls) = (door.threads(), Private::new(Vec::new()));
     if source.is_sparse() {
         let rows = source.read_sparse(&encoding, threads)?;
-        let rows = rows.as_ref().map(|rows| {
-            let (starts, index, values) = (&rows.starts[..], &rows.index[..], &rows.values[..]);
-            (Features::Sparse { starts, index, values }, &rows.target[..])
-        });
+        let rows = rows.as_ref().map(|rows| (Features::from(rows), &rows.target[..]));
         return fit(plan, rows, nulls, range, door, watch);
     }
     let table = source.read(&encoding, threads)?;

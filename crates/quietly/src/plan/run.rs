@@ -1,7 +1,7 @@
 //! Running a plan: from a table to weights, from a file to a model.
 use std::ops::ControlFlow;
 
-use quietly_data::{Encoding, Private, Source, Table};
+use quietly_data::{Encoding, Private, Source, Sparse, Table};
 use quietly_noise::Key;
 
 use super::Plan;
@@ -96,11 +96,42 @@ impl Plan {
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<Weights, Error> {
-        self.check()?;
-        let want = "one that Convex::plan made; take Plan::run for others";
-        Error::unless(self.convex.is_some(), "plan", want, self.link.name())?;
+        self.check_convex()?;
         let mut door = Door::new(key, &self.stages, threads);
         self.learn_through(&mut door, table, range, watch)
+    }
+
+    /// The same for sparse rows, which stay sparse wherever the method does not turn them.
+    ///
+    /// # Errors
+    ///
+    /// As [`learn`](Self::learn).
+    ///
+    /// # Panics
+    ///
+    /// As [`run`](Self::run).
+    pub fn learn_sparse(
+        &self,
+        rows: &Private<Sparse>,
+        range: (f64, f64),
+        key: Key,
+        threads: usize,
+        watch: &mut Watch<'_>,
+    ) -> Result<Weights, Error> {
+        self.check_convex()?;
+        let mut door = Door::new(key, &self.stages, threads);
+        let nulls = Private::new(Vec::new());
+        let rows = rows.as_ref().map(|rows| {
+            assert_eq!(rows.width, self.width, "the planned number of features");
+            (convex::Features::from(rows), &rows.target[..])
+        });
+        convex::run::fit(self, rows, nulls, range, &mut door, watch)
+    }
+
+    fn check_convex(&self) -> Result<(), Error> {
+        self.check()?;
+        let want = "one that Convex::plan made; take Plan::run for others";
+        Error::unless(self.convex.is_some(), "plan", want, self.link.name())
     }
 
     /// The same, through a door that is there.

@@ -1,4 +1,6 @@
 //! One row, dense or sparse.
+use quietly_data::Sparse;
+
 use super::Features;
 
 /// The features of one row.
@@ -65,6 +67,12 @@ fn lanes(a: &[f64], b: &[f64], f: impl Fn(f64, f64) -> f64) -> f64 {
         *sum += f(*a, *b);
     }
     ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]))
+}
+
+impl<'a> From<&'a Sparse> for Features<'a> {
+    fn from(rows: &'a Sparse) -> Self {
+        Features::Sparse { starts: &rows.starts, index: &rows.index, values: &rows.values }
+    }
 }
 
 impl<'a> Features<'a> {
