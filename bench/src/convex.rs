@@ -1,9 +1,7 @@
 //! Classifiers beside those of others, passes beside reading, projections.
 use std::{hint::black_box, ops::ControlFlow};
 
-use quietly::{
-    Budget, Convex, Key, Loss, Method, Neighbours, Plan, Private, Set, Sparse, Table,
-};
+use quietly::{Budget, Convex, Key, Loss, Method, Neighbours, Plan, Private, Set, Sparse, Table};
 
 use crate::{
     Line, best,

@@ -122,8 +122,8 @@ struct Given<'a>(&'a [f64], usize);
 
 impl Slopes for Given<'_> {
     #[inline(always)]
-    fn write(&self, i: usize, _: f64, into: &mut [f64]) {
-        into[0] = self.0[i - self.1];
+    fn write(&self, rows: Range<usize>, _: &[f64], into: &mut [f64]) {
+        into.copy_from_slice(&self.0[rows.start - self.1..rows.end - self.1]);
     }
 }
 

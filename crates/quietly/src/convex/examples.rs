@@ -115,8 +115,11 @@ impl<'a> Examples<'a> {
     fn measure(&self, i: usize) -> Measure {
         // d squares and a root err by less than (d/2 + 4)·u of the norm.
         let margin = 1.0 + (self.width as f64 + 32.0) * f64::EPSILON;
-        let (sum, squares) = self.row(i).sizes();
-        let cut = (self.l1 / ((sum + self.constant) * margin)).min(1.0);
+        let (row, squares) = (self.row(i), self.row(i).square());
+        let cut = match self.l1 {
+            f64::INFINITY => 1.0,
+            most => (most / ((row.size() + self.constant) * margin)).min(1.0),
+        };
         Measure { cut, norm: cut * (squares + self.constant * self.constant).sqrt() * margin }
     }
 
@@ -167,7 +170,7 @@ impl<'a> Examples<'a> {
 
     /// About ‖z‖² of row i.
     pub(crate) fn square(&self, i: usize) -> f64 {
-        let (scale, (_, squares)) = (self.scale(i), self.row(i).sizes());
+        let (scale, squares) = (self.scale(i), self.row(i).square());
         scale * scale * (squares + self.constant * self.constant)
     }
 

@@ -29,9 +29,29 @@ impl Glm {
                 let given = scores.to_vec();
                 self.loss.slopes_of(&given, y as usize, scores);
             }
-            (loss, [u]) => *u = loss.slope(*u, y).max(-self.steepest).min(self.steepest),
+            (loss, [u]) => *u = self.held(loss.slope(*u, y)),
             _ => unreachable!("one score"),
         }
+    }
+
+    /// The same for some rows, one after the other.
+    #[inline(always)]
+    pub(crate) fn slopes_of_rows(&self, scores: &mut [f64], targets: &[f64]) {
+        if let Loss::Softmax { classes } = self.loss {
+            let rows = scores.chunks_exact_mut(classes).zip(targets);
+            return rows.filter(|(_, y)| !y.is_nan()).for_each(|(row, y)| self.slopes(row, *y));
+        }
+        let rows = scores.iter_mut().zip(targets);
+        match self.loss {
+            // On its own, so that rows are worked on side by side.
+            Loss::Logistic => rows.for_each(|(u, y)| *u = self.held(Loss::Logistic.slope(*u, *y))),
+            loss => rows.for_each(|(u, y)| *u = self.held(loss.slope(*u, *y))),
+        }
+    }
+
+    #[inline(always)]
+    fn held(&self, slope: f64) -> f64 {
+        slope.max(-self.steepest).min(self.steepest)
     }
 
     /// The second derivative in the scores, row by row: for speed alone, so that corners do not matter.

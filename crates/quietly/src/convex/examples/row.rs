@@ -33,11 +33,18 @@ impl Row<'_> {
         }
     }
 
-    /// Σ|x| and Σx², in any order.
+    /// Σ|x|, in any order.
     #[inline(always)]
-    pub(crate) fn sizes(self) -> (f64, f64) {
+    pub(crate) fn size(self) -> f64 {
         let (Row::Dense(x) | Row::Sparse(_, x)) = self;
-        (lanes(x, x, |x, _| x.abs()), lanes(x, x, |x, _| x * x))
+        lanes(x, x, |x, _| x.abs())
+    }
+
+    /// Σx², in any order.
+    #[inline(always)]
+    pub(crate) fn square(self) -> f64 {
+        let (Row::Dense(x) | Row::Sparse(_, x)) = self;
+        lanes(x, x, |x, _| x * x)
     }
 
     /// Every entry that may be other than zero.
@@ -63,10 +70,8 @@ fn lanes(a: &[f64], b: &[f64], f: impl Fn(f64, f64) -> f64) -> f64 {
             sums[lane] += f(a[lane], b[lane]);
         }
     }
-    for ((sum, a), b) in sums.iter_mut().zip(a_rest).zip(b_rest) {
-        *sum += f(*a, *b);
-    }
-    ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]))
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| f(*a, *b)).sum();
+    ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7])) + rest
 }
 
 impl<'a> From<&'a Sparse> for Features<'a> {

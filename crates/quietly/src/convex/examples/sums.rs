@@ -27,8 +27,8 @@ pub(crate) trait Slopes: Sync {
         1
     }
 
-    /// Those of row i, which has this scale. Must be `#[inline(always)]`.
-    fn write(&self, i: usize, scale: f64, into: &mut [f64]);
+    /// Those of some rows, which have these scales, row by row. Must be `#[inline(always)]`.
+    fn write(&self, rows: Range<usize>, scales: &[f64], into: &mut [f64]);
 }
 
 /// Those of a loss at weights `w`.
@@ -44,11 +44,16 @@ impl Slopes for At<'_> {
     }
 
     #[inline(always)]
-    fn write(&self, i: usize, scale: f64, into: &mut [f64]) {
-        for (slope, w) in into.iter_mut().zip(self.w.chunks_exact(self.examples.size())) {
-            *slope = self.examples.scaled_score(i, scale, w);
+    fn write(&self, rows: Range<usize>, scales: &[f64], into: &mut [f64]) {
+        let At { examples, glm, w } = self;
+        let (outputs, size) = (self.outputs(), examples.size());
+        for (k, (i, scale)) in rows.clone().zip(scales).enumerate() {
+            for output in 0..outputs {
+                let w = &w[output * size..][..size];
+                into[k * outputs + output] = examples.scaled_score(i, *scale, w);
+            }
         }
-        self.glm.slopes(into, self.examples.target[i]);
+        glm.slopes_of_rows(into, &examples.target[rows]);
     }
 }
 
@@ -64,16 +69,23 @@ impl<S: Slopes> Block for Part<'_, S> {
     #[inline(always)]
     fn run(self) {
         let Part { examples, rows, slopes, total } = self;
-        let (mut run, mut written) = (vec![0.0; total.len()], vec![0.0; slopes.outputs()]);
+        let (outputs, size) = (slopes.outputs(), examples.size());
+        let (mut run, mut scales, mut written) =
+            (vec![0.0; total.len()], [0.0; RUN], vec![0.0; RUN * outputs]);
         for start in rows.clone().step_by(RUN) {
-            for i in start..rows.end.min(start + RUN) {
-                let scale = examples.scale(i);
-                if scale == 0.0 {
+            let some = start..rows.end.min(start + RUN);
+            let scales = &mut scales[..some.len()];
+            let written = &mut written[..some.len() * outputs];
+            scales.iter_mut().zip(some.clone()).for_each(|(scale, i)| *scale = examples.scale(i));
+            slopes.write(some.clone(), scales, written);
+            for (k, (i, scale)) in some.zip(scales).enumerate() {
+                // Whatever a null record holds, it adds nothing.
+                if *scale == 0.0 {
                     continue;
                 }
-                slopes.write(i, scale, &mut written);
-                for (slope, run) in written.iter().zip(run.chunks_exact_mut(examples.size())) {
-                    examples.add_scaled(i, slope * scale, run);
+                for output in 0..outputs {
+                    let run = &mut run[output * size..][..size];
+                    examples.add_scaled(i, written[k * outputs + output] * *scale, run);
                 }
             }
             for (total, run) in total.iter_mut().zip(&mut run) {
