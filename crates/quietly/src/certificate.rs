@@ -125,6 +125,9 @@ impl Certificate {
             (Mechanism::Gaussian { noise }, _) => {
                 format!("Gaussian noise, {noise:.4} times what one row can add")
             }
+            (Mechanism::Mixed { noise, mixing }, _) => {
+                format!("Gaussian noise, {noise:.4} times what one row can add, {mixing}")
+            }
             (Mechanism::Laplace { scale }, _) => {
                 format!("Laplace noise, {scale:.4} times what one row can add in the 1-norm")
             }
@@ -179,27 +182,7 @@ impl fmt::Display for Certificate {
         )?;
         writeln!(f, "protects {} ({})", self.relation(), self.asked.neighbours().name())?;
         writeln!(f, "in words {}", self.odds())?;
-        match self.sampler {
-            Sampler::Full => writeln!(f, "asked    every row in every step:")?,
-            Sampler::Allocation { steps } => {
-                writeln!(f, "asked    each row in one of {steps} steps, drawn in secret:")?;
-            }
-            Sampler::Parts { steps } => {
-                writeln!(f, "asked    each row in one of {steps} parts:")?;
-            }
-            Sampler::Places { steps } => {
-                writeln!(
-                    f,
-                    "asked    each row in one of {steps} parts, by its place in the table:"
-                )?;
-            }
-            Sampler::Poisson { steps, rate } => {
-                writeln!(
-                    f,
-                    "asked    each row in each of {steps} steps with chance {rate:.4}, drawn in secret:"
-                )?;
-            }
-        }
+        writeln!(f, "asked    {}:", self.sampler)?;
         for stage in &self.stages {
             for charge in &stage.charges {
                 let how = self.how(charge);

@@ -2,14 +2,17 @@
 //!
 //! A [`Charge`] is both: the release door takes its noise from it and the accountant its price, so that
 //! what is charged is what runs.
-use quietly_accounting::{Event, Neighbours, Slopes};
+use quietly_accounting::{Event, Neighbours, Participation, Slopes};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::pure::pure_epsilon;
 use self::pure::up;
+pub use self::{mixing::Mixing, sampler::Sampler};
 use crate::error::Error;
 
+mod mixing;
 mod pure;
+mod sampler;
 
 /// A kind of question and its noise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,6 +23,14 @@ pub enum Mechanism {
     Gaussian {
         /// The noise multiplier.
         noise: f64,
+    },
+    /// Sums with Gaussian noise that is mixed from step to step.
+    Mixed {
+        /// The noise multiplier κ.
+        noise: f64,
+        /// How it is mixed.
+        #[serde(flatten)]
+        mixing: Mixing,
     },
     /// A sum with exact discrete Laplace noise: its scale over what one row can add in the 1-norm.
     Laplace {
@@ -64,43 +75,16 @@ pub struct Charge {
     pub times: u64,
 }
 
-/// Which rows a step sees: the sampler, as the accountant sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "sampler", rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Sampler {
-    /// Every step sees every row.
-    Full,
-    /// Each row is in one of `steps` steps, drawn uniformly, secretly and on its own.
-    Allocation {
-        /// How many steps there are.
-        steps: u64,
-    },
-    /// Each row is in one of `steps` parts, drawn on its own, and pays for its part as if all knew which: no
-    /// amplification, for mechanisms that none is proven for.
-    Parts {
-        /// How many parts there are.
-        steps: u64,
-    },
-    /// Each row is in one of `steps` parts by its place in the table, which everybody may know: no amplification, and for
-    /// rows that are replaced only.
-    Places {
-        /// How many parts there are.
-        steps: u64,
-    },
-    /// Each row joins each of `steps` steps with chance `rate`, secretly and on its own.
-    Poisson {
-        /// How many steps there are.
-        steps: u64,
-        /// The chance to join one: a multiple of 2^-32.
-        rate: f64,
-    },
-}
-
 impl Charge {
     /// A sum asked once in each step, with `noise` over what one row can add.
     pub(crate) fn sum(purpose: &str, noise: f64) -> Self {
         Charge { purpose: purpose.into(), mechanism: Mechanism::Gaussian { noise }, times: 1 }
+    }
+
+    /// The same with noise that is mixed from step to step.
+    pub(crate) fn mixed(purpose: &str, noise: f64, mixing: Mixing) -> Self {
+        let mechanism = Mechanism::Mixed { noise, mixing };
+        Charge { purpose: purpose.into(), mechanism, times: 1 }
     }
 
     /// A quantile asked once in each step, which takes μ of the budget under `neighbours`.
@@ -121,9 +105,14 @@ impl Charge {
         Charge { purpose: purpose.into(), mechanism, times: 1 }
     }
 
-    fn event(&self) -> Result<Event, Error> {
+    /// So many of these on the same rows.
+    fn event(&self, steps: u64) -> Result<Event, Error> {
         let once = match self.mechanism {
             Mechanism::Gaussian { noise } => Event::gaussian(noise)?,
+            Mechanism::Mixed { noise, mixing } => {
+                assert_eq!(self.times, 1, "mixed noise is asked for once a step");
+                return mixing.event(Participation::Full, steps, noise);
+            }
             // Under the dearer relation. Not as the continuous law: between lattice points the discrete one leaks a little more.
             Mechanism::Laplace { scale } => Event::promise(up(2.0 / scale), 0.0)?,
             Mechanism::Selection { add_remove, replace_one } => {
@@ -132,7 +121,7 @@ impl Charge {
             Mechanism::Promise { epsilon, delta } => Event::promise(epsilon, delta)?,
             Mechanism::Objective { noise, bend, slopes } => Event::objective(noise, bend, slopes)?,
         };
-        Ok(once.repeat(self.times)?)
+        Ok(once.repeat(self.times)?.repeat(steps)?)
     }
 }
 
@@ -160,6 +149,8 @@ pub struct Stage {
 ///   theorem of random allocation asks of a step.
 /// * [`Sampler::Poisson`]: the same, for sums only: several sums of one sample are one longer sum.
 /// * [`Sampler::Parts`]: a row meets the questions of one part only, drawn before any data is read (G3).
+/// * [`Sampler::Bins`], [`Sampler::Cyclic`], [`Sampler::FixedSize`], and noise that is mixed under any sampler: one sum in every step, and
+///   all of them one event.
 /// * [`Sampler::Places`]: the same, and a replaced row keeps its place. One that joins or leaves moves all after it: plans
 ///   under that relation are refused before they come here.
 ///
@@ -174,20 +165,21 @@ pub(crate) fn event(sampler: Sampler, stages: &[Stage]) -> Result<Event, Error> 
     let mu = some.iter().map(|stage| stage.mu()).fold(0.0, f64::max);
     // Rounded to the safe side.
     let noise = (1.0 - 1e-12) / mu;
+    let sums = |c: &Charge| matches!(c.mechanism, Mechanism::Gaussian { .. });
     let sampled = match sampler {
         Sampler::Full => None,
+        Sampler::Bins { .. } | Sampler::Cyclic { .. } | Sampler::FixedSize { .. } => {
+            Some(descent(sampler, &some)?)
+        }
+        Sampler::Poisson { .. } if !some.iter().all(|s| s.charges.iter().all(sums)) => {
+            Some(descent(sampler, &some)?)
+        }
         Sampler::Allocation { steps: planned } => {
             assert_eq!(steps, planned, "steps of an allocation");
             Some(Event::allocation(steps, 1, noise)?)
         }
         Sampler::Poisson { steps: planned, rate } => {
             assert_eq!(steps, planned, "steps of Poisson samples");
-            // A replaced row of a Poisson sample is priced for sums only.
-            let sums = |c: &Charge| matches!(c.mechanism, Mechanism::Gaussian { .. });
-            assert!(
-                some.iter().all(|s| s.charges.iter().all(sums)),
-                "a Poisson step asks for sums"
-            );
             Some(Event::poisson(rate, noise)?.repeat(steps)?)
         }
         Sampler::Parts { steps: planned } | Sampler::Places { steps: planned } => {
@@ -200,6 +192,32 @@ pub(crate) fn event(sampler: Sampler, stages: &[Stage]) -> Result<Event, Error> 
         every.iter().map(|stage| stage.event(stage.steps)).collect::<Result<_, _>>()?;
     events.extend(sampled);
     Ok(events.into_iter().reduce(Event::then).expect("a plan asks something"))
+}
+
+/// A descent that asks for one sum in every step.
+///
+/// # Panics
+///
+/// If it asks for more, or not in the sampler's steps: bugs of the planner.
+fn descent(sampler: Sampler, stages: &[&Stage]) -> Result<Event, Error> {
+    let [Stage { steps, charges, .. }] = stages else { panic!("a descent has one stage") };
+    let [Charge { mechanism, times: 1, .. }] = charges[..] else { panic!("one sum a step") };
+    assert_eq!(Some(*steps), sampler.steps(), "steps of a descent");
+    match (mechanism, sampler) {
+        (Mechanism::Gaussian { noise }, Sampler::FixedSize { batch, rows, .. }) => {
+            Ok(Event::fixed_size(rows, batch, noise)?.repeat(*steps)?)
+        }
+        (Mechanism::Gaussian { .. } | Mechanism::Mixed { .. }, _) => {
+            let (noise, mixing) = match mechanism {
+                Mechanism::Mixed { noise, mixing } => (noise, mixing),
+                Mechanism::Gaussian { noise } => (noise, Mixing::Lambda { lambda: 0.0 }),
+                _ => unreachable!("sums only"),
+            };
+            let participation = sampler.participation().expect("a sampler of descents");
+            mixing.event(participation, *steps, noise)
+        }
+        _ => panic!("a descent asks for sums"),
+    }
 }
 
 impl Stage {
@@ -227,7 +245,7 @@ impl Stage {
     fn event(&self, steps: u64) -> Result<Event, Error> {
         let mut total: Option<Event> = None;
         for charge in &self.charges {
-            let next = charge.event()?.repeat(steps)?;
+            let next = charge.event(steps)?;
             total = Some(total.map_or(next.clone(), |all| all.then(next)));
         }
         Ok(total.expect("a stage asks something"))
@@ -241,6 +259,7 @@ impl Stage {
                 Mechanism::Selection { add_remove, .. } => selection_mu(add_remove),
                 // No Gaussian covers an infinite loss, however rare: a step that promises is priced beyond any budget.
                 Mechanism::Promise { .. }
+                | Mechanism::Mixed { .. }
                 | Mechanism::Objective { .. }
                 | Mechanism::Laplace { .. } => f64::INFINITY,
             };

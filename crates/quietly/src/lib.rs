@@ -48,7 +48,7 @@ pub use crate::{
     bounds::{private_range, public_range},
     budget::Budget,
     certificate::Certificate,
-    charge::{Charge, Mechanism, Sampler, Stage},
+    charge::{Charge, Mechanism, Mixing, Sampler, Stage},
     convex::{Convex, Growth, Loss, Program, Regulariser, RowMap, Set, Weights},
     descent::Residual,
     design::{Design, Reach, Shares},

@@ -209,7 +209,7 @@ pub(crate) fn questions(plan: &Plan) -> Option<Vec<Stage>> {
         // A replaced row of a Poisson sample is priced for sums only.
         Sampler::Poisson { .. } => plain && !matches!(recipe.clip, Clip::Falling { .. }),
         Sampler::Parts { .. } => true,
-        Sampler::Places { .. } => false,
+        _ => false,
     };
     right.then(|| recipe.stages(sampler, neighbours, 1.0, 1.0))
 }
@@ -320,6 +320,7 @@ impl Recipe {
             }
             Sampler::Parts { steps } | Sampler::Places { steps } => rows / steps as f64,
             Sampler::Poisson { rate, .. } => rows * rate,
+            _ => unreachable!("no recipe takes its rows like this"),
         }
     }
 

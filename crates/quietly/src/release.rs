@@ -8,7 +8,7 @@ use std::num::NonZero;
 use quietly_accounting::Neighbours;
 use quietly_data::Private;
 use quietly_noise::{
-    DiscreteLaplace, ExponentialMechanism, Key, Ratio, RoundedNormal, Source, Stream,
+    Correlated, DiscreteLaplace, ExponentialMechanism, Key, Ratio, RoundedNormal, Source, Stream,
 };
 
 use crate::{
@@ -182,6 +182,30 @@ impl Door {
         let scale = above(noise * bound);
         RoundedNormal::new(scale)?.add_threads(stream, step, &mut sum, threads)?;
         Ok((sum.iter().map(|&s| s as f64 * unit).collect(), scale * unit))
+    }
+
+    /// The noisy sum of the next step, where noise is mixed from step to step.
+    ///
+    /// The finished noise of a step is rounded once: what leaves is round(sum + noise), a function of the ideal release. All steps
+    /// are on one lattice, as their noises are made of the same numbers.
+    ///
+    /// # Panics
+    ///
+    /// If the noise is too large for the lattice: planners of networks choose one that has room.
+    pub(crate) fn mixed_sum(&mut self, purpose: &str, what: LatticeSum) -> Result<Vec<f64>, Error> {
+        let threads = self.threads;
+        let mut sum = what.sum.declassify();
+        #[cfg(test)]
+        self.see(purpose, &mut sum, Some(what.bound));
+        let (mechanism, stream, step) = self.enter(purpose);
+        let Mechanism::Mixed { noise, mixing } = mechanism else {
+            panic!("{purpose} is not planned with mixed noise");
+        };
+        let scale = above(noise * what.bound);
+        assert!(scale <= MOST_NOISE, "a lattice with room for the noise");
+        let noise = Correlated::toeplitz(scale, &mixing.coefficients()?)?;
+        noise.add_threads(stream, step, &mut sum, threads)?;
+        Ok(sum.iter().map(|&s| s as f64 * what.unit).collect())
     }
 
     /// A sum with discrete Laplace noise in every coordinate, and the scale of it, both in real units.

@@ -35,6 +35,7 @@ impl Charge {
             (
                 Mechanism::Promise { .. }
                 | Mechanism::Gaussian { .. }
+                | Mechanism::Mixed { .. }
                 | Mechanism::Objective { .. },
                 _,
             ) => None,
@@ -69,7 +70,7 @@ pub(crate) fn pure_epsilon(
     let apart = match sampler {
         Sampler::Full => false,
         Sampler::Parts { .. } | Sampler::Places { .. } => true,
-        Sampler::Allocation { .. } | Sampler::Poisson { .. } => return None,
+        _ => return None,
     };
     let (mut sum, mut dearest) = (0.0, 0.0_f64);
     for stage in stages {

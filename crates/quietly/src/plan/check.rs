@@ -67,12 +67,13 @@ impl Plan {
             let same = a.steps == b.steps && a.all_rows == b.all_rows && a.name == b.name;
             let charge = |(a, b): (&charge::Charge, &charge::Charge)| {
                 let kind = |c: &charge::Charge| discriminant(&c.mechanism);
-                // What slopes are like is the loss's business, and no plan's.
-                let slopes = |c: &charge::Charge| match c.mechanism {
-                    charge::Mechanism::Objective { slopes, .. } => Some(slopes),
-                    _ => None,
+                // What slopes are like is the loss's business, and how noise is mixed the network's.
+                let like = |c: &charge::Charge| match c.mechanism {
+                    charge::Mechanism::Objective { slopes, .. } => (Some(slopes), None),
+                    charge::Mechanism::Mixed { mixing, .. } => (None, Some(mixing)),
+                    _ => (None, None),
                 };
-                let same = kind(a) == kind(b) && slopes(a) == slopes(b);
+                let same = kind(a) == kind(b) && like(a) == like(b);
                 same && a.purpose == b.purpose && a.times == b.times
             };
             same && a.charges.len() == b.charges.len()
@@ -104,13 +105,7 @@ impl Plan {
         let neighbours = self.budget.neighbours();
         let counted = |stages: Vec<Stage>| {
             let steps: u64 = stages.iter().filter(|s| !s.all_rows).map(|s| s.steps).sum();
-            let planned = match self.sampler {
-                Sampler::Full => steps,
-                Sampler::Allocation { steps } | Sampler::Parts { steps } => steps,
-                Sampler::Places { steps } => steps,
-                Sampler::Poisson { steps, .. } => steps,
-            };
-            (steps == planned).then_some(stages)
+            (steps == self.sampler.steps().unwrap_or(steps)).then_some(stages)
         };
         match (self.method, self.sampler) {
             (Method::FullBatch, Sampler::Full) => match &self.design {

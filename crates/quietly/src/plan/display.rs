@@ -24,11 +24,15 @@ impl fmt::Display for Plan {
             Sampler::Poisson { steps, rate } => {
                 writeln!(f, "samples: each row in each of {steps} steps with chance {rate:.4}")?;
             }
+            other => writeln!(f, "{other}")?,
         }
         for stage in &self.stages {
             for charge in &stage.charges {
                 let how = match charge.mechanism {
                     Mechanism::Gaussian { noise } => format!("noise {noise:.2} times one row"),
+                    Mechanism::Mixed { noise, mixing } => {
+                        format!("noise {noise:.2} times one row, {mixing}")
+                    }
                     Mechanism::Laplace { scale } => {
                         format!("Laplace noise {scale:.2} times one row in the 1-norm")
                     }

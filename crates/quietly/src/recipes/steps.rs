@@ -35,7 +35,10 @@ impl Steps {
         let (threads, stream) = (run.threads, run.door.sampling());
         let table = run.table.as_ref().zip(spare);
         match run.plan.sampler {
-            Sampler::Places { .. } => unreachable!("no descent takes rows by their place"),
+            Sampler::Places { .. }
+            | Sampler::Bins { .. }
+            | Sampler::Cyclic { .. }
+            | Sampler::FixedSize { .. } => unreachable!("no recipe takes its rows like this"),
             Sampler::Full => {
                 Ok(Steps::All(table.map(|(t, spare)| space.cached(spare, t, threads))))
             }

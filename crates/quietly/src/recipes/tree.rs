@@ -16,13 +16,13 @@ use crate::{
 };
 
 /// In how many nodes a row can be.
-pub(super) fn depth(steps: u64) -> u64 {
+pub(crate) fn depth(steps: u64) -> u64 {
     u64::from(steps.max(1).ilog2()) + 1
 }
 
 /// The nodes of the counter, by level.
 #[derive(Default)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     levels: Vec<Option<Node>>,
 }
 
@@ -36,9 +36,10 @@ impl Tree {
     /// Adds a leaf whose rows measure at most `bound`; returns the noisy sum of all leaves so far.
     ///
     /// All leaves must be on one lattice, whose unit is `unit`.
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         door: &mut Door,
+        purpose: &str,
         mut sum: Private<Vec<i64>>,
         mut bound: f64,
         unit: f64,
@@ -53,7 +54,7 @@ impl Tree {
             level += 1;
         }
         let (kept, released) = sum.map(|sum| (sum.clone(), sum)).split();
-        let (noisy, _) = door.sum(GRADIENT, LatticeSum { sum: released, bound, unit })?;
+        let (noisy, _) = door.sum(purpose, LatticeSum { sum: released, bound, unit })?;
         self.levels.resize_with(self.levels.len().max(level + 1), || None);
         self.levels[level] = Some(Node { sum: kept, noisy, bound });
         let mut prefix = Vec::new();
