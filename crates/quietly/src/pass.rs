@@ -90,12 +90,12 @@ impl<L: Fn(f64, f64) -> f64 + Sync> Query<'_, L> {
 ///
 /// Not a closure: those are not always inlined, and what is not inlined is compiled for the least
 /// of them.
-trait Block {
+pub(crate) trait Block {
     fn run(self);
 }
 
 /// Runs a block with the best instructions this processor has.
-fn dispatch(block: impl Block) {
+pub(crate) fn dispatch(block: impl Block) {
     struct Inlined<B>(B);
     impl<B: Block> pulp::NullaryFnOnce for Inlined<B> {
         type Output = ();

@@ -1,0 +1,1 @@
+//! The longest gradient that any row can have.

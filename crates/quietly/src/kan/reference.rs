@@ -1,0 +1,1 @@
+//! The same network in double precision, dense and slow, to compare with.
