@@ -26,8 +26,23 @@ const BELOW: [f32; 4] = [1.198_258_4e-6, 1.185_347_1e-4, 2.268_434_6e-3, 4.893_5
 pub(super) fn tanh(x: f32) -> f32 {
     let x = x.clamp(-END, END);
     let square = x * x;
-    let horner = |terms: &[f32]| terms[1..].iter().fold(terms[0], |sum, term| sum * square + term);
-    (x * horner(&ABOVE) / horner(&BELOW)).clamp(-1.0, 1.0)
+    let [a, b, c, d, e, f, g] = ABOVE;
+    let above = (((((a * square + b) * square + c) * square + d) * square + e) * square + f)
+        * square
+        + g;
+    let [a, b, c, d] = BELOW;
+    let below = ((a * square + b) * square + c) * square + d;
+    (x * above / below).clamp(-1.0, 1.0)
+}
+
+/// tanh(scale·x) of lanes.
+#[inline(always)]
+pub(super) fn tanh_of(x: &Lanes, scale: f32) -> Lanes {
+    let mut y = [0.0; LANES];
+    for lane in 0..LANES {
+        y[lane] = tanh(x[lane] * scale);
+    }
+    y
 }
 
 /// The sum of the lanes, in the one order we use.

@@ -90,9 +90,11 @@ impl Exact {
             let mut squares = 0u64;
             for words in side.into[slot..].iter().step_by(chunk) {
                 // Two squares fit in 32 bits without a sign: 2·32767² < 2³².
-                let square = |w: i16| (i32::from(w) * i32::from(w)) as u32;
-                let pairs: [u32; TILE / 2] =
-                    std::array::from_fn(|i| square(words[i]) + square(words[i + TILE / 2]));
+                let mut pairs = [0u32; TILE / 2];
+                for (i, pair) in pairs.iter_mut().enumerate() {
+                    let (a, b) = (i32::from(words[i]), i32::from(words[i + TILE / 2]));
+                    *pair = (a * a) as u32 + (b * b) as u32;
+                }
                 squares += pairs.iter().map(|s| u64::from(*s)).sum::<u64>();
             }
             total += u128::from(squares) * u128::from(side.squares);
@@ -162,11 +164,11 @@ impl Arithmetic for Exact {
             let factor = (factor * f64::from(side.scale)) as f32;
             let tiles = side.into[slot..].iter_mut().step_by(chunk);
             for (words, deltas) in tiles.zip(side.deltas.as_chunks::<2>().0) {
-                *words = std::array::from_fn(|i| {
-                    let held = (deltas[i / LANES][i % LANES] * factor).clamp(-32_767.0, 32_767.0);
+                for (word, delta) in words.iter_mut().zip(deltas.as_flattened()) {
+                    let held = (delta * factor).clamp(-32_767.0, 32_767.0);
                     // The cast cuts towards zero, and makes zero of what is not a number.
-                    held as i32 as i16
-                });
+                    *word = held as i32 as i16;
+                }
             }
         }
         let (good, total) = self.try_words(sides, slot, chunk);
@@ -246,8 +248,55 @@ impl Arithmetic for Plain {
             let factor = (f64::from(side.scale) / ONE) as f32;
             let tiles = side.into[slot..].iter_mut().step_by(chunk);
             for (words, deltas) in tiles.zip(side.deltas.as_chunks::<2>().0) {
-                *words = std::array::from_fn(|i| deltas[i / LANES][i % LANES] * factor);
+                for (word, delta) in words.iter_mut().zip(deltas.as_flattened()) {
+                    *word = delta * factor;
+                }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Settles one row of one layer and gives its words and the squared norm of what it adds.
+    fn settled(exact: &Exact, deltas: &[Lanes; 2], squares: u64) -> ([i16; TILE], u128) {
+        let mut into = [[7; TILE]; 3];
+        let side = Side { deltas, scale: 1.0, squares, into: &mut into };
+        exact.settle(&mut [side], 1, 3);
+        assert_eq!((into[0], into[2]), ([7; TILE], [7; TILE]), "other rows are left alone");
+        let own = into[1].iter().map(|w| i64::from(*w).pow(2) as u128).sum::<u128>();
+        (into[1], own * u128::from(squares))
+    }
+
+    #[test]
+    fn what_scaling_lets_through_the_certificate_stops() {
+        let deltas = [[0.9, -0.3, 0.2, 0.0, 1.0, -1.0, 0.5, 0.1]; 2];
+        for bound in [3u64, 1000, 1 << 22, 1 << 27] {
+            let right = Exact { per_one: 3e4, bound, reach: bound as f64 * (1.0 - 1e-6) };
+            // Without a clip, and with one that is a little too loose.
+            for reach in [f64::MAX, bound as f64 * 1.01] {
+                let wrong = Exact { reach, ..right };
+                let (words, length) = settled(&wrong, &deltas, 255 * 255);
+                assert!(length <= u128::from(bound).pow(2));
+                // Shrunk, not dropped, where there is anything left to store.
+                assert_eq!(words.iter().any(|w| *w != 0), bound > 1000, "{bound}");
+            }
+            let (words, length) = settled(&right, &deltas, 255 * 255);
+            assert!(length <= u128::from(bound).pow(2));
+            assert_eq!(words.iter().any(|w| *w != 0), bound > 1000);
+        }
+    }
+
+    #[test]
+    fn what_is_not_finite_is_zero() {
+        let exact = Exact { per_one: 100.0, bound: 1 << 20, reach: 1e6 };
+        for odd in [f32::NAN, f32::INFINITY, f32::MAX] {
+            let mut deltas = [[0.5; LANES]; 2];
+            assert_eq!(settled(&exact, &deltas, 1).0, [50; TILE]);
+            deltas[1][3] = odd;
+            assert_eq!(settled(&exact, &deltas, 1).0, [0; TILE]);
         }
     }
 }

@@ -77,6 +77,19 @@ impl Prepared {
         self.labels.len()
     }
 
+    /// The interval of one spline input of a row.
+    #[inline(always)]
+    pub(super) fn interval(&self, row: u32, input: usize) -> u8 {
+        self.bytes[row as usize * self.width + input]
+    }
+
+    /// Its splines that are not zero.
+    #[inline(always)]
+    pub(super) fn words<const Q: usize>(&self, row: u32, input: usize) -> &[u8; Q] {
+        let start = row as usize * self.width + self.splines + input * Q;
+        self.bytes[start..].first_chunk().expect("splines of every input")
+    }
+
     #[inline(always)]
     pub(super) fn row(&self, row: u32) -> Row<'_> {
         let row = row as usize;

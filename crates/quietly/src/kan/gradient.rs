@@ -7,7 +7,7 @@
 //!
 //! and the gradient of every layer is δ ⊗ φ/√d. Its squared norm is ‖δ‖²‖φ‖²/d, exactly.
 use super::{
-    activation::{LANES, Lanes, tanh},
+    activation::{LANES, Lanes, tanh_of},
     features::{ONE, Prepared, Row},
     network::{Network, zeros},
     shape::NetworkLoss,
@@ -62,35 +62,22 @@ impl<const Q: usize> Factors<Q> {
         }
     }
 
-    /// Calls `then` with the scores of each row of a chunk in place, the row, and its number.
+    /// Adds up the first layer for a chunk of rows.
     #[inline(always)]
-    pub(super) fn for_rows(
-        &mut self,
-        network: &Network,
-        rows: &Prepared,
-        which: &[u32],
-        mut then: impl FnMut(&mut Self, Row<'_>, usize),
-    ) {
-        let Some(first) = which.first() else { return };
-        let mut chunk = [rows.row(*first); CHUNK];
-        for (row, i) in chunk.iter_mut().zip(which) {
-            *row = rows.row(*i);
-        }
-        let chunk = &chunk[..which.len()];
-        let chunks = network.layers[0].chunks;
-        let mut sums = std::mem::take(&mut self.first);
-        network.layers[0].of_rows::<Q>(chunk, &mut sums[..which.len() * chunks]);
-        for (i, (row, sums)) in chunk.iter().zip(sums.chunks_exact(chunks)).enumerate() {
-            self.forward(network, sums);
-            then(self, *row, i);
-        }
-        self.first = sums;
+    pub(super) fn first(&mut self, network: &Network, rows: &[Row<'_>]) {
+        let layer = &network.layers[0];
+        layer.of_rows::<Q>(rows, &mut self.first[..rows.len() * layer.chunks]);
     }
 
-    /// From the sums of the first layer to the scores.
+    /// From the first layer of row `slot` of the chunk to its scores.
     #[inline(always)]
-    fn forward(&mut self, network: &Network, sums: &[Lanes]) {
-        activate(&mut self.units[0], sums, (f64::from(network.layers[0].scale) / ONE) as f32);
+    pub(super) fn forward(&mut self, network: &Network, slot: usize) {
+        let chunks = network.layers[0].chunks;
+        let sums = &self.first[slot * chunks..][..chunks];
+        let scale = (f64::from(network.layers[0].scale) / ONE) as f32;
+        for (unit, sum) in self.units[0].iter_mut().zip(sums) {
+            *unit = tanh_of(sum, scale);
+        }
         for (l, layer) in network.layers.iter().enumerate().skip(1) {
             let last = l + 1 == network.layers.len();
             let (below, above) = self.units.split_at_mut(l);
@@ -105,9 +92,7 @@ impl<const Q: usize> Factors<Q> {
             if last {
                 into.as_flattened_mut().iter_mut().for_each(|f| *f *= layer.scale);
             } else {
-                for lanes in into {
-                    *lanes = lanes.map(|a| tanh(a * layer.scale));
-                }
+                into.iter_mut().for_each(|a| *a = tanh_of(a, layer.scale));
             }
         }
     }
@@ -158,11 +143,14 @@ impl<const Q: usize> Splines<Q> {
     }
 }
 
+/// The rows of a chunk.
 #[inline(always)]
-fn activate(units: &mut [Lanes], sums: &[Lanes], scale: f32) {
-    for (unit, sum) in units.iter_mut().zip(sums) {
-        *unit = sum.map(|a| tanh(a * scale));
+pub(super) fn chunk<'a>(rows: &'a Prepared, which: &[u32]) -> [Row<'a>; CHUNK] {
+    let mut chunk = [rows.row(which[0]); CHUNK];
+    for (row, i) in chunk.iter_mut().zip(which) {
+        *row = rows.row(*i);
     }
+    chunk
 }
 
 /// The derivative of the loss by the scores. A label that is not a number makes none of them one.

@@ -138,10 +138,15 @@ impl Layer {
     ) {
         let sums: &mut [Lanes; T] = sums[chunk..].first_chunk_mut().expect("a tile");
         let mut kept = *sums;
-        for (at, factors) in at.iter().zip(factors) {
-            let slab = &self.weights[at + chunk..];
+        for i in 0..at.len().min(factors.len()) {
+            let (slab, factors) = (&self.weights[at[i] + chunk..], &factors[i]);
             let tile = |k: usize| slab[k * self.chunks..].first_chunk::<T>().expect("a tile");
-            let mut products = tile(0).map(|w| w.map(|w| w * factors[0]));
+            let (w, mut products) = (tile(0), [[0.0; LANES]; T]);
+            for t in 0..T {
+                for lane in 0..LANES {
+                    products[t][lane] = w[t][lane] * factors[0];
+                }
+            }
             for k in 1..Q {
                 let w = tile(k);
                 for t in 0..T {
@@ -172,7 +177,10 @@ impl Layer {
         let slab = &self.weights[at..][..Q * self.chunks];
         let mut sums = [0.0; LANES];
         for (chunk, delta) in deltas.iter().enumerate() {
-            let mut w = slab[chunk].map(|w| w * slopes[0]);
+            let mut w = [0.0; LANES];
+            for lane in 0..LANES {
+                w[lane] = slab[chunk][lane] * slopes[0];
+            }
             for k in 1..Q {
                 let row = &slab[k * self.chunks + chunk];
                 for lane in 0..LANES {

@@ -9,7 +9,7 @@ use super::{
     activation::Lanes,
     basis::Basis,
     features::Prepared,
-    gradient::{CHUNK, Factors},
+    gradient::{CHUNK, Factors, chunk},
     layer::Layer,
     shape::NetworkShape,
     sums::share,
@@ -133,11 +133,12 @@ impl<const Q: usize> Block for Scores<'_, Q> {
     #[inline(always)]
     fn run(self) {
         let outputs = self.network.shape.loss.outputs();
-        let mut scores = self.scores.chunks_exact_mut(outputs);
-        self.factors.for_rows(self.network, self.rows, self.which, |factors, _, _| {
-            let scores = scores.next().expect("a place for every row");
-            scores.copy_from_slice(&factors.scores.as_flattened()[..outputs]);
-        });
+        let rows = chunk(self.rows, self.which);
+        self.factors.first(self.network, &rows[..self.which.len()]);
+        for (slot, scores) in self.scores.chunks_exact_mut(outputs).enumerate() {
+            self.factors.forward(self.network, slot);
+            scores.copy_from_slice(&self.factors.scores.as_flattened()[..outputs]);
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::{sync::Mutex, thread};
 use super::{
     clipped::{Exact, Plain, Sensitivity, Side},
     features::Prepared,
-    gradient::{CHUNK, Factors},
+    gradient::{CHUNK, Factors, chunk},
     layer::{Layer, TILE},
     network::Network,
 };
@@ -251,7 +251,11 @@ impl<A: Arithmetic, const Q: usize> Block for Find<'_, A, Q> {
     fn run(self) {
         let Find { kind, network, rows, factors, piece } = self;
         let mut layers = piece.layers;
-        factors.for_rows(network, rows, piece.which, |factors, row, slot| {
+        let chunk = chunk(rows, piece.which);
+        let chunk = &chunk[..piece.which.len()];
+        factors.first(network, chunk);
+        for (slot, row) in chunk.iter().enumerate() {
+            factors.forward(network, slot);
             factors.backward(network, row.label);
             let mut sides = Vec::with_capacity(layers.len());
             for of in &mut layers {
@@ -262,8 +266,10 @@ impl<A: Arithmetic, const Q: usize> Block for Find<'_, A, Q> {
                     of.intervals[here.clone()].copy_from_slice(&splines.intervals);
                 }
                 for (into, values) in of.words[here].iter_mut().zip(&splines.values) {
-                    *into = values.map(A::word);
-                    squares += into.iter().map(|word| A::square(*word)).sum::<u64>();
+                    for k in 0..Q {
+                        into[k] = A::word(values[k]);
+                        squares += A::square(into[k]);
+                    }
                 }
                 sides.push(Side {
                     deltas: &factors.deltas[of.layer],
@@ -273,7 +279,7 @@ impl<A: Arithmetic, const Q: usize> Block for Find<'_, A, Q> {
                 });
             }
             kind.settle(&mut sides, slot, CHUNK);
-        });
+        }
     }
 }
 
@@ -318,17 +324,10 @@ impl<A: Arithmetic, const Q: usize> Block for Add<'_, A, Q> {
         }
         let mut ends = [0u32; 256];
         if layer == 0 {
-            let intervals = which.iter().map(|i| rows.row(*i).intervals[input]);
-            sort(intervals, &mut ends, entries, of.tiles, |row| {
-                let words = rows.row(which[row]).words[input * Q..].first_chunk::<Q>();
-                words.expect("splines of every input").map(A::byte)
-            });
+            let cells = RowCells { rows, which, input };
+            sort::<A, Q>(cells, which.len(), &mut ends, entries, of.tiles);
         } else {
-            let here = |row: usize| row * of.inputs + input;
-            let intervals = (0..which.len()).map(|row| of.intervals[here(row)]);
-            sort(intervals, &mut ends, entries, of.tiles, |row| {
-                of.words[here(row)].map(A::factor)
-            });
+            sort::<A, Q>(UnitCells { of, input }, which.len(), &mut ends, entries, of.tiles);
         }
         let mut start = 0;
         for (interval, end) in ends[..network.basis.intervals].iter().enumerate() {
@@ -345,25 +344,78 @@ fn place(row: usize, tiles: usize) -> u32 {
     ((row / CHUNK) * tiles * CHUNK + row % CHUNK) as u32
 }
 
+/// The splines of one input for the rows of a sheet.
+trait Cells<A: Arithmetic, const Q: usize> {
+    fn interval(&self, row: usize) -> u8;
+    fn factors(&self, row: usize) -> [A::Factor; Q];
+}
+
+/// Those of the first layer.
+struct RowCells<'a> {
+    rows: &'a Prepared,
+    which: &'a [u32],
+    input: usize,
+}
+
+impl<A: Arithmetic, const Q: usize> Cells<A, Q> for RowCells<'_> {
+    #[inline(always)]
+    fn interval(&self, row: usize) -> u8 {
+        self.rows.interval(self.which[row], self.input)
+    }
+
+    #[inline(always)]
+    fn factors(&self, row: usize) -> [A::Factor; Q] {
+        let words = self.rows.words::<Q>(self.which[row], self.input);
+        let mut factors = [A::Factor::default(); Q];
+        for k in 0..Q {
+            factors[k] = A::byte(words[k]);
+        }
+        factors
+    }
+}
+
+/// Those of the layers above.
+struct UnitCells<'a, A: Arithmetic, const Q: usize> {
+    of: &'a SheetLayer<A, Q>,
+    input: usize,
+}
+
+impl<A: Arithmetic, const Q: usize> Cells<A, Q> for UnitCells<'_, A, Q> {
+    #[inline(always)]
+    fn interval(&self, row: usize) -> u8 {
+        self.of.intervals[row * self.of.inputs + self.input]
+    }
+
+    #[inline(always)]
+    fn factors(&self, row: usize) -> [A::Factor; Q] {
+        let words = &self.of.words[row * self.of.inputs + self.input];
+        let mut factors = [A::Factor::default(); Q];
+        for k in 0..Q {
+            factors[k] = A::factor(words[k]);
+        }
+        factors
+    }
+}
+
 /// Sorts rows by interval, each interval in the order of the rows, and says where each ends.
 #[inline(always)]
-fn sort<F: Copy, const Q: usize>(
-    intervals: impl Iterator<Item = u8> + Clone,
+fn sort<A: Arithmetic, const Q: usize>(
+    cells: impl Cells<A, Q>,
+    rows: usize,
     ends: &mut [u32; 256],
-    entries: &mut [Entry<F, Q>],
+    entries: &mut [Entry<A::Factor, Q>],
     tiles: usize,
-    factors: impl Fn(usize) -> [F; Q],
 ) {
     // Interval i counts at i + 1, so that sums of counts are where the intervals start.
-    for interval in intervals.clone() {
-        ends[usize::from(interval) + 1] += 1;
+    for row in 0..rows {
+        ends[usize::from(cells.interval(row)) + 1] += 1;
     }
     for i in 1..256 {
         ends[i] += ends[i - 1];
     }
-    for (row, interval) in intervals.enumerate() {
-        let next = &mut ends[usize::from(interval)];
-        entries[*next as usize] = Entry { at: place(row, tiles), factors: factors(row) };
+    for row in 0..rows {
+        let next = &mut ends[usize::from(cells.interval(row))];
+        entries[*next as usize] = Entry { at: place(row, tiles), factors: cells.factors(row) };
         *next += 1;
     }
 }
@@ -394,16 +446,36 @@ fn add_bucket<A: Arithmetic, const Q: usize>(
             let mut sums = [[A::Partial::default(); TILE]; Q];
             for entry in run {
                 let delta = &deltas[entry.at as usize];
-                for k in 0..Q {
-                    for lane in 0..TILE {
-                        sums[k][lane] = A::product(sums[k][lane], delta[lane], entry.factors[k]);
-                    }
+                // Spelt out: a loop over functions would keep the sums in memory.
+                add_products::<A, Q, 0>(&mut sums, delta, &entry.factors);
+                add_products::<A, Q, 1>(&mut sums, delta, &entry.factors);
+                add_products::<A, Q, 2>(&mut sums, delta, &entry.factors);
+                add_products::<A, Q, 3>(&mut sums, delta, &entry.factors);
+                add_products::<A, Q, 4>(&mut sums, delta, &entry.factors);
+                add_products::<A, Q, 5>(&mut sums, delta, &entry.factors);
+            }
+            let lanes = TILE.min(outputs - tile * TILE);
+            for k in 0..Q {
+                let out = &mut out[k * outputs + tile * TILE..][..lanes];
+                for lane in 0..lanes {
+                    A::flush(&mut out[lane], sums[k][lane]);
                 }
             }
-            for (sums, out) in sums.iter().zip(out.chunks_mut(outputs)) {
-                let out = out[tile * TILE..].iter_mut().zip(sums);
-                out.for_each(|(out, sum)| A::flush(out, *sum));
-            }
+        }
+    }
+}
+
+/// Adds the products of a tile with function K, if there are so many.
+#[inline(always)]
+fn add_products<A: Arithmetic, const Q: usize, const K: usize>(
+    sums: &mut [[A::Partial; TILE]; Q],
+    delta: &[A::Delta; TILE],
+    factors: &[A::Factor; Q],
+) {
+    if K < Q {
+        let (sums, factor) = (&mut sums[K], factors[K]);
+        for lane in 0..TILE {
+            sums[lane] = A::product(sums[lane], delta[lane], factor);
         }
     }
 }

@@ -38,9 +38,12 @@ impl Tables {
         let tables = self.coefficients.chunks_exact(self.basis.intervals * Q);
         let mut sum = [0.0; LANES];
         for ((v, slope), table) in values.iter().zip(slopes).zip(tables) {
-            let t = v.map(|v| (v + 1.0) * density);
-            let interval = t.map(|t| t.floor().min(last));
-            let u: Lanes = std::array::from_fn(|lane| t[lane] - interval[lane]);
+            let (mut u, mut interval) = ([0.0; LANES], [0.0; LANES]);
+            for lane in 0..LANES {
+                let t = (v[lane] + 1.0) * density;
+                interval[lane] = t.floor().min(last);
+                u[lane] = t - interval[lane];
+            }
             let mut c = [[0.0; LANES]; Q];
             for (i, table) in table.as_chunks::<Q>().0.iter().enumerate() {
                 for (c, table) in c.iter_mut().zip(table) {
