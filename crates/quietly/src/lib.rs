@@ -77,6 +77,7 @@ mod error;
 mod evaluate;
 mod exact;
 mod full_batch;
+pub mod kan;
 mod lattice;
 mod linalg;
 mod method;
