@@ -105,6 +105,18 @@ impl Charge {
         Charge { purpose: purpose.into(), mechanism, times: 1 }
     }
 
+    /// The noise multiplier of a sum.
+    ///
+    /// # Panics
+    ///
+    /// If it is none.
+    pub(crate) fn multiplier(&self) -> f64 {
+        match self.mechanism {
+            Mechanism::Gaussian { noise } | Mechanism::Mixed { noise, .. } => noise,
+            _ => panic!("{} is not planned as a sum", self.purpose),
+        }
+    }
+
     /// So many of these on the same rows.
     fn event(&self, steps: u64) -> Result<Event, Error> {
         let once = match self.mechanism {

@@ -15,24 +15,30 @@
 //!   certificate in integers, [`sums`] adds up the products.
 //! * [`bound`] is the longest gradient that any row can have.
 
-#![cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the recipes that train these networks are not written yet")
-)]
-
 pub use self::{
+    planning::{Clip, Kan, Sampling},
     shape::{Input, LastLayer, NetworkLoss, NetworkShape},
     speed::{StepSpeed, step_speed},
+    trained::Trained,
+    training::{Alternative, Average, NetworkNoise, Training},
+};
+
+pub(crate) use self::{
+    planning::questions,
+    train::{fit, read},
 };
 
 mod activation;
 mod basis;
 mod bound;
+mod choice;
 mod clipped;
+mod draw;
 mod features;
 mod gradient;
 mod layer;
 mod network;
+mod planning;
 #[cfg(test)]
 mod reference;
 mod shape;
@@ -41,3 +47,6 @@ mod sums;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod train;
+mod trained;
+mod training;

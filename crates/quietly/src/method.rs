@@ -77,6 +77,8 @@ pub enum Method {
     EpochDpSgd,
     /// Epoch-DP-SGD from Iterated Phased-SGD.
     FasterDpsgdSc,
+    /// DP-SGD on a Kolmogorov–Arnold network.
+    Kan,
 }
 
 /// A method as `quietly methods` shows it.
@@ -494,6 +496,15 @@ impl Method {
                 places,
                 "for research",
                 SHW,
+            ),
+            Method::Kan => about(
+                "kan",
+                "DP-SGD on a Kolmogorov-Arnold network, noise mixed from step to step where that helps",
+                &[],
+                "features with public ranges",
+                "sums of clipped gradients under the sampler of the plan: a certified upper bound",
+                "where sums of functions of single features do not do",
+                "Wang et al.: Population Risk Bounds for Kolmogorov-Arnold Networks Trained by DP-SGD with Correlated Noise",
             ),
         }
     }

@@ -10,7 +10,9 @@ use crate::{
     certificate::Certificate,
     convex::{RowMap, Weights},
     error::Error,
+    kan::Trained,
     plan::Plan,
+    unit::Unit,
 };
 
 pub use self::{classes::Classified, link::Link};
@@ -21,7 +23,9 @@ mod link;
 /// What the first field of every model file says.
 const FORMAT: &str = "quietly model";
 /// Files of this version and of all before it can be read.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
+/// The first version that knows networks.
+const NETWORKS: u64 = 3;
 
 /// A fitted model with its certificate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,6 +49,9 @@ pub struct Model {
     /// How a row of features comes to the weights, if not as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<RowMap>,
+    /// The network, if it is one: then there are no weights beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Trained>,
     /// What was planned before the data was read.
     pub plan: Plan,
     /// What was promised, and why.
@@ -75,6 +82,30 @@ impl Model {
             intercepts,
             weights,
             rows: learnt.rows,
+            network: None,
+            plan,
+            certificate,
+        }
+    }
+
+    pub(crate) fn of_network(
+        plan: Plan,
+        target: String,
+        encoding: Encoding,
+        network: Trained,
+        certificate: Certificate,
+    ) -> Self {
+        Model {
+            format: FORMAT.into(),
+            version: NETWORKS,
+            link: plan.link,
+            target,
+            encoding,
+            intercept: 0.0,
+            intercepts: Vec::new(),
+            weights: Vec::new(),
+            rows: None,
+            network: Some(network),
             plan,
             certificate,
         }
@@ -84,6 +115,10 @@ impl Model {
     pub fn predict(&self, features: &[f64]) -> f64 {
         if self.link.is_classifier() {
             return self.classify(features).class as f64;
+        }
+        if let Some(network) = &self.network {
+            let range = self.encoding.target().map_or((-1.0, 1.0), |t| (t.lo, t.hi));
+            return Unit::new(self.link, range).back(network.scores(features)[0], Vec::new()).0;
         }
         let row = self.mapped(features);
         let u = self.weights.iter().zip(&*row).map(|(w, x)| w * x).sum::<f64>() + self.intercept;
@@ -127,6 +162,23 @@ impl Model {
         Ok(model)
     }
 
+    fn check_network(&self, network: &Trained, classes: usize) -> Result<(), &'static str> {
+        let (shape, outputs) = (network.shape(), network.shape().loss.outputs());
+        match self.link {
+            _ if self.version < NETWORKS => Err("its \"version\" does not know networks"),
+            _ if !self.weights.is_empty() || !self.intercepts.is_empty() => {
+                Err("it has weights beside its network")
+            }
+            _ if shape.inputs.len() != self.encoding.width() => {
+                Err("its network does not have one input for every feature")
+            }
+            Link::Logistic if classes == 2 && outputs == 1 => Ok(()),
+            Link::Softmax if classes >= 2 && outputs == classes => Ok(()),
+            Link::Robust if classes == 0 && outputs == 1 => Ok(()),
+            _ => Err("its network does not go with its target"),
+        }
+    }
+
     /// Whether weights, features and classes go together.
     fn check(&self) -> Result<(), &'static str> {
         let numbers = self.weights.iter().chain(&self.intercepts).chain([&self.intercept]);
@@ -140,6 +192,9 @@ impl Model {
             return Err("its \"rows\" do not go with its features");
         }
         let classes = self.encoding.target().map_or(0, |target| target.class_count());
+        if let Some(network) = &self.network {
+            return self.check_network(network, classes);
+        }
         let (width, vectors) = (self.encoding.width(), self.intercepts.len());
         match self.link {
             Link::Softmax if classes < 2 => Err("its target does not have two or more classes"),

@@ -9,6 +9,7 @@ use crate::{
     convex::Program,
     design::{Design, Reach, WIDEST},
     error::Error,
+    kan::Training,
     method::Method,
     model::Link,
     one_pass::{self, OnePass},
@@ -84,6 +85,9 @@ pub struct Plan {
     /// The convex problem, for losses other than squares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub convex: Option<Program>,
+    /// How a network is trained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Training>,
     /// What noise is expected to add to the mean squared error, as a share of what least squares leaves; infinite where
     /// there is no saying.
     #[serde(with = "crate::budget::endless")]
@@ -219,6 +223,7 @@ impl Plan {
             design: None,
             recipe: None,
             convex: None,
+            network: None,
             expected_loss: 0.0,
             warnings: Vec::new(),
             seal: check::Seal::default(),
@@ -347,7 +352,7 @@ impl Plan {
 }
 
 /// A plan's stages ask for valid events only, so that nothing but the accountant refuses.
-fn accounting(error: Error) -> quietly_accounting::Error {
+pub(crate) fn accounting(error: Error) -> quietly_accounting::Error {
     match error {
         Error::Accounting(error) => error,
         other => panic!("planning cannot fail otherwise: {other}"),

@@ -21,6 +21,8 @@ use crate::{
 
 pub use self::parts::{Averaging, Clip, Noise, Pace, Recipe};
 
+pub(crate) use self::tree::{Tree, depth};
+
 mod adaptive_gd;
 mod adassp;
 mod boosted_adassp;

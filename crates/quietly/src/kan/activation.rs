@@ -27,9 +27,8 @@ pub(super) fn tanh(x: f32) -> f32 {
     let x = x.clamp(-END, END);
     let square = x * x;
     let [a, b, c, d, e, f, g] = ABOVE;
-    let above = (((((a * square + b) * square + c) * square + d) * square + e) * square + f)
-        * square
-        + g;
+    let above =
+        (((((a * square + b) * square + c) * square + d) * square + e) * square + f) * square + g;
     let [a, b, c, d] = BELOW;
     let below = ((a * square + b) * square + c) * square + d;
     (x * above / below).clamp(-1.0, 1.0)

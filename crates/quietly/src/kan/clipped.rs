@@ -38,6 +38,13 @@ pub(crate) struct Sensitivity {
     pub(crate) unit: f64,
 }
 
+impl Network {
+    /// What one row can add to a sum of gradients clipped to norm `clip`.
+    pub(crate) fn sensitivity(&self, clip: f64) -> Sensitivity {
+        Exact::new(self, clip).sensitivity()
+    }
+}
+
 /// Sums of clipped gradients in integers.
 pub(super) struct Exact {
     /// Words of δ̂ per one.

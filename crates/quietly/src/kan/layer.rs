@@ -17,6 +17,7 @@ const GROUP: usize = 16;
 /// How many bytes of weights a group has, at most: half a fast cache.
 const GROUP_BYTES: usize = 16 << 10;
 
+#[derive(Clone, Debug)]
 pub(super) struct Layer {
     pub(super) shape: LayerShape,
     /// Chunks of lanes per function.

@@ -21,6 +21,7 @@ use crate::{
 };
 
 /// A network with its weights. None of it is private.
+#[derive(Clone, Debug)]
 pub(crate) struct Network {
     pub(super) shape: NetworkShape,
     pub(super) basis: Basis,
@@ -44,18 +45,47 @@ impl Network {
         const STEPS: f64 = (1u64 << 30) as f64;
         shape.check()?;
         let (normal, key) = (RoundedNormal::new(STEPS)?, Key::from_seed(seed));
+        let mut weights = vec![];
+        for (l, of) in shape.layers().into_iter().enumerate() {
+            let mut draws = vec![0; of.rows * of.outputs];
+            normal.fill(&key.stream(&format!("network layer {l}")), 0, &mut draws)?;
+            weights.extend(draws.into_iter().map(|z| (z as f64 / STEPS) as f32));
+        }
+        Self::of(shape, &weights)
+    }
+
+    /// A network of known weights, layer after layer, each [input][function][output], fixed ones too.
+    ///
+    /// # Errors
+    ///
+    /// What [`NetworkShape::check`] says, and [`Error::Parameter`] if there are not as many weights or one is no number.
+    pub(crate) fn of(shape: NetworkShape, weights: &[f32]) -> Result<Self, Error> {
+        shape.check()?;
+        let all: usize = shape.layers().iter().map(|of| of.rows * of.outputs).sum();
+        Error::unless(
+            weights.len() == all,
+            "weights of the network",
+            "as many as its shape has",
+            weights.len(),
+        )?;
+        let finite = weights.iter().all(|w| w.is_finite());
+        Error::unless(finite, "weights of the network", "finite numbers", "one that is not")?;
+        let mut weights = weights.iter().copied();
         let mut layers = vec![];
         for (l, of) in shape.layers().into_iter().enumerate() {
             let inputs = (l == 0).then_some(shape.inputs.as_slice());
-            let mut draws = vec![0; of.rows * of.outputs];
-            normal.fill(&key.stream(&format!("network layer {l}")), 0, &mut draws)?;
             let mut layer = Layer::new(of, shape.basis, inputs);
-            layer.set(draws.into_iter().map(|z| (z as f64 / STEPS) as f32));
+            layer.set(&mut weights);
             layers.push(layer);
         }
         let mut network = Self { basis: shape.basis(), shape, layers, tables: None };
         network.tabulate();
         Ok(network)
+    }
+
+    /// All weights, fixed ones too.
+    pub(crate) fn all_weights(&self) -> Vec<f32> {
+        self.layers.iter().flat_map(Layer::get).collect()
     }
 
     /// How the network looks.
@@ -115,7 +145,9 @@ impl Network {
             jobs,
             threads,
             || Factors::<Q>::new(self),
-            |factors, (which, scores)| dispatch(Scores { network: self, rows, which, factors, scores }),
+            |factors, (which, scores)| {
+                dispatch(Scores { network: self, rows, which, factors, scores })
+            },
         );
         scores
     }

@@ -8,6 +8,7 @@ use super::{
     basis::Basis,
 };
 
+#[derive(Clone, Debug)]
 pub(super) struct Tables {
     basis: Basis,
     /// [chunk of units][interval][power of u].

@@ -1,4 +1,6 @@
 //! Training: from rows to weights, through the door.
+use std::borrow::Cow;
+
 use quietly_accounting::Neighbours;
 use quietly_data::{Encoding, Private, Source, Table};
 use quietly_noise::Key;
@@ -65,9 +67,15 @@ pub(crate) fn fit(
     let rows = public.map_or(plan.rows as f64, |n| n.max(1) as f64);
     let prepared = table.as_ref().map(|table| {
         assert_eq!(table.width(), plan.width, "the planned number of features");
-        let labels: Vec<f64> =
-            table.target().iter().map(|y| label(training.shape.loss, *y, range)).collect();
-        Prepared::new(&training.shape, table.features(), &labels)
+        let of = |y: &f64| label(training.shape.loss, *y, range);
+        let mut labels: Vec<f64> = table.target().iter().map(of).collect();
+        // Null records that were left out are records: where batches have one size, they take places.
+        labels.resize(labels.len() + table.nulls().len(), f64::NAN);
+        let mut features = Cow::from(table.features());
+        if !table.nulls().is_empty() {
+            features.to_mut().resize(labels.len() * plan.width, 0.0);
+        }
+        Prepared::new(&training.shape, &features, &labels)
     });
     if !plan.budget.is_private() {
         return plainly(training, network, door, prepared, watch);
@@ -89,9 +97,7 @@ pub(crate) fn fit(
         });
         let (sum, unit, bound) = (sum.transpose()?, sensitivity.unit, sensitivity.bound);
         let released = match training.noise {
-            NetworkNoise::Independent => {
-                door.sum(GRADIENT, LatticeSum { sum, bound, unit })?.0
-            }
+            NetworkNoise::Independent => door.sum(GRADIENT, LatticeSum { sum, bound, unit })?.0,
             NetworkNoise::Mixed { .. } => {
                 door.mixed_sum(GRADIENT, LatticeSum { sum, bound, unit })?
             }
@@ -101,7 +107,7 @@ pub(crate) fn fit(
         network.set_weights(&walk.weights);
     }
     network.set_weights(&walk.handed_out());
-    Ok(Trained::new(&network, training.seed))
+    Ok(Trained::new(network))
 }
 
 /// The label as the loss wants it: ±1, the number of a class, or in units of the range. What is no class is no number.
@@ -118,7 +124,7 @@ fn label(loss: NetworkLoss, raw: f64, range: (f64, f64)) -> f64 {
 }
 
 /// The share of rows that a step sees.
-fn share(sampler: Sampler) -> f64 {
+pub(super) fn share(sampler: Sampler) -> f64 {
     match sampler {
         Sampler::Poisson { rate, .. } => rate,
         Sampler::Bins { bins, .. } => 1.0 / bins as f64,
@@ -171,7 +177,8 @@ impl<'a> Walk<'a> {
         let factor = self.training.step_size / whole;
         self.weights.iter_mut().zip(sum).for_each(|(w, g)| *w -= factor * g);
         if let Some(ball) = self.training.ball {
-            let far = self.weights.iter().zip(&self.start).map(|(w, s)| (w - s).powi(2)).sum::<f64>();
+            let far =
+                self.weights.iter().zip(&self.start).map(|(w, s)| (w - s).powi(2)).sum::<f64>();
             let back = (ball / far.sqrt()).min(1.0);
             for (w, s) in self.weights.iter_mut().zip(&self.start) {
                 *w = s + back * (*w - s);
@@ -209,6 +216,6 @@ fn plainly(
             network.set_weights(&walk.weights);
         }
         network.set_weights(&walk.handed_out());
-        Ok(Trained::new(&network, training.seed))
+        Ok(Trained::new(network))
     })
 }

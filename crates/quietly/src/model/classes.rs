@@ -24,19 +24,19 @@ impl Model {
     ///
     /// If the model is no classifier.
     pub fn classify(&self, features: &[f64]) -> Classified {
-        let features = &*self.mapped(features);
+        let scores = self.scores(features);
         match self.link {
             Link::Logistic => {
-                let score = sum(&self.weights, features, self.intercept);
+                let score = scores[0];
                 let probabilities = vec![sigmoid(-score), sigmoid(score)];
                 Classified { class: usize::from(score > 0.0), score, probabilities }
             }
             Link::Svm => {
-                let score = sum(&self.weights, features, self.intercept);
+                let score = scores[0];
                 let class = usize::from(score > 0.0);
                 Classified { class, score, probabilities: Vec::new() }
             }
-            Link::Softmax => self.softmax(features),
+            Link::Softmax => softmax(&scores),
             Link::Linear | Link::Relu | Link::Robust | Link::Quantile => {
                 panic!("a {} model has no classes", self.link.name())
             }
@@ -51,26 +51,36 @@ impl Model {
         }
     }
 
-    fn softmax(&self, features: &[f64]) -> Classified {
-        let each = self.weights.chunks_exact(features.len().max(1)).zip(&self.intercepts);
-        let scores: Vec<f64> = each.map(|(w, intercept)| sum(w, features, *intercept)).collect();
-        let mut class = 0;
-        for (k, score) in scores.iter().enumerate() {
-            if *score > scores[class] {
-                class = k;
-            }
+    /// The score of a row, or one for every class.
+    fn scores(&self, features: &[f64]) -> Vec<f64> {
+        if let Some(network) = &self.network {
+            return network.scores(features);
         }
-        // The greatest becomes e^0, so that nothing overflows; a difference may be -∞, which e turns into 0.
-        let mut probabilities: Vec<f64> =
-            scores.iter().map(|s| (s - scores[class]).exp()).collect();
-        let total: f64 = probabilities.iter().sum();
-        probabilities.iter_mut().for_each(|p| *p /= total);
-        let score = match scores[..] {
-            [first, last] => (last - first).clamp(-f64::MAX, f64::MAX),
-            _ => 0.0,
-        };
-        Classified { class, score, probabilities }
+        let features = &*self.mapped(features);
+        if self.link != Link::Softmax {
+            return vec![sum(&self.weights, features, self.intercept)];
+        }
+        let each = self.weights.chunks_exact(features.len().max(1)).zip(&self.intercepts);
+        each.map(|(w, intercept)| sum(w, features, *intercept)).collect()
     }
+}
+
+fn softmax(scores: &[f64]) -> Classified {
+    let mut class = 0;
+    for (k, score) in scores.iter().enumerate() {
+        if *score > scores[class] {
+            class = k;
+        }
+    }
+    // The greatest becomes e^0, so that nothing overflows; a difference may be -∞, which e turns into 0.
+    let mut probabilities: Vec<f64> = scores.iter().map(|s| (s - scores[class]).exp()).collect();
+    let total: f64 = probabilities.iter().sum();
+    probabilities.iter_mut().for_each(|p| *p /= total);
+    let score = match *scores {
+        [first, last] => (last - first).clamp(-f64::MAX, f64::MAX),
+        _ => 0.0,
+    };
+    Classified { class, score, probabilities }
 }
 
 /// A weighted sum, brought back into the finite numbers if weights near the greatest of them leave those; a difference of

@@ -14,6 +14,7 @@ use crate::{
     convex,
     design::Reach,
     error::Error,
+    kan,
     method::Method,
     model::Link,
     one_pass::OnePass,
@@ -49,9 +50,11 @@ impl Plan {
             return Ok(());
         }
         let want = "as it was planned";
-        let known = match &self.convex {
-            None => matches!(self.link, Link::Linear | Link::Relu),
-            Some(program) => program.link() == self.link,
+        let known = match (&self.convex, &self.network) {
+            (None, None) => matches!(self.link, Link::Linear | Link::Relu),
+            (Some(program), None) => program.link() == self.link,
+            (None, Some(training)) => training.check().is_ok(),
+            _ => false,
         };
         Error::unless(known, "plan", want, "one for another link")?;
         let refused = |got: &str| Error::unless(false, "plan", want, got);
@@ -117,6 +120,7 @@ impl Plan {
                 counted(OnePass::new(self.rows, self.width, 0.0).stages(1.0))
             }
             (Method::Auto | Method::FullBatch | Method::OnePass | Method::Exact, _) => None,
+            _ if self.network.is_some() => kan::questions(self).and_then(counted),
             _ if self.convex.is_some() => convex::questions::questions(self).and_then(counted),
             _ => recipes::questions(self).and_then(counted),
         }

@@ -11,6 +11,7 @@ use crate::{
     design::Reach,
     error::Error,
     exact, full_batch,
+    kan::{self, Trained},
     method::Method,
     model::Model,
     one_pass,
@@ -128,6 +129,32 @@ impl Plan {
         convex::run::fit(self, rows, nulls, range, &mut door, watch)
     }
 
+    /// Trains a network on a table in memory with a plan that [`Kan`](crate::kan::Kan) made. Targets are the numbers of classes,
+    /// or lie in `range`.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run), and [`Error::Parameter`] if the plan is another's, or batches have one size and the public number of
+    /// rows is not the planned one.
+    ///
+    /// # Panics
+    ///
+    /// As [`run`](Self::run).
+    pub fn train(
+        &self,
+        table: &Private<Table>,
+        range: (f64, f64),
+        key: Key,
+        threads: usize,
+        watch: &mut Watch<'_>,
+    ) -> Result<Trained, Error> {
+        self.check()?;
+        let want = "one that Kan::plan made";
+        Error::unless(self.network.is_some(), "plan", want, self.link.name())?;
+        let mut door = Door::new(key, &self.stages, threads);
+        kan::fit(self, table, range, &mut door, watch)
+    }
+
     fn check_convex(&self) -> Result<(), Error> {
         self.check()?;
         let want = "one that Convex::plan made; take Plan::run for others";
@@ -234,6 +261,14 @@ impl Plan {
         let target = if classes { encoding.expect_classes()? } else { encoding.expect_range()? };
         let (target, range) = (target.clone(), (target.lo, target.hi));
         let origin = self.budget.is_private().then_some(key.source());
+        if self.network.is_some() {
+            tell(watch, "reading", 0, source.bytes())?;
+            let mut door = Door::new(key, &self.stages, threads);
+            let network = kan::read(self, source, encoding, range, &mut door, watch)?;
+            let certificate = self.certificate(unit_of_privacy, origin)?;
+            let (plan, encoding) = (self.clone(), encoding.clone());
+            return Ok(Model::of_network(plan, target.name, encoding, network, certificate));
+        }
         let weights = if self.convex.is_some() {
             tell(watch, "reading", 0, source.bytes())?;
             let mut door = Door::new(key, &self.stages, threads);

@@ -100,7 +100,7 @@ pub(super) fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<
                 w.iter_mut().zip(gradient).for_each(|(w, g)| *w += step * g);
             }
             Noise::Tree => {
-                let prefix = tree.add(run.door, sum, bound, unit)?;
+                let prefix = tree.add(run.door, GRADIENT, sum, bound, unit)?;
                 w = prefix.into_iter().map(|p| step * p).collect();
             }
         }

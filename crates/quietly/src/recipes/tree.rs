@@ -9,7 +9,6 @@
 //! not pay. True sums of nodes stay private and are dropped when merged.
 use quietly_data::Private;
 
-use super::GRADIENT;
 use crate::{
     error::Error,
     release::{Door, LatticeSum},
@@ -86,7 +85,8 @@ mod tests {
             let mut inside = vec![0_u64; steps as usize];
             for t in 0..steps {
                 let leaf = 1_000_000_i64 << (t % 5);
-                let prefix = tree.add(&mut door, Private::new(vec![leaf]), 1.0, 1.0).unwrap();
+                let prefix =
+                    tree.add(&mut door, GRADIENT, Private::new(vec![leaf]), 1.0, 1.0).unwrap();
                 let exact: f64 = (0..=t).map(|t| (1_000_000_i64 << (t % 5)) as f64).sum();
                 assert!((prefix[0] - exact).abs() < 100.0, "{steps} {t}");
                 // The node that closed covers as many leaves as the lowest bit of t + 1 says.

@@ -1,0 +1,218 @@
+//! Which sampler, which noise, how many steps: chosen by public quantities alone.
+//!
+//! In T steps of η over batches of n/b rows the weights can move by ηT along a gradient that all rows agree on, while the noise
+//! Σ_t ξ_t that they end with has a standard deviation of ηκ(b/n)·√V in every direction, with V = Σ_s (a_0 + … + a_s)² for noise that
+//! is mixed by a. So J = κ·b·√V/T is what the sampler and the noise cost, whatever η is, and the candidate with the least J is taken.
+use quietly_accounting::gaussian_mu;
+
+use super::{
+    planning::{Sampling, noise},
+    shape::NetworkShape,
+    training::{Alternative, NetworkNoise},
+};
+use crate::{
+    budget::Budget,
+    charge::{Mixing, Sampler},
+    error::Error,
+    recipes::depth,
+};
+
+/// Steps and step size without any noise.
+pub(super) const PLAIN_STEPS: u64 = 400;
+pub(super) const PLAIN_STEP: f64 = 20.0;
+/// The least noise that the accountants know.
+pub(super) const LEAST_NOISE: f64 = 0.1 * (1.0 + 1e-9);
+/// Full batches of an affordable run.
+const FULL_STEPS: u64 = 100;
+/// Batches to a pass, and passes, of other runs.
+const BATCHES: u64 = 20;
+const PASSES: u64 = 10;
+/// What a run may read: rows times steps.
+const AFFORDABLE: f64 = 2e8;
+
+/// What a user may ask for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wishes {
+    pub(super) sampling: Option<Sampling>,
+    pub(super) batches: Option<u64>,
+    pub(super) passes: Option<u64>,
+    pub(super) noise: Option<NetworkNoise>,
+}
+
+/// A way to train.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Candidate {
+    pub(super) sampler: Sampler,
+    pub(super) noise: NetworkNoise,
+    pub(super) steps: u64,
+}
+
+impl Candidate {
+    /// Whether there is a theorem for it, under replace-one or add-remove.
+    pub(super) fn goes_together(&self, replaced: bool) -> bool {
+        let steps = self.sampler.steps().is_none_or(|steps| steps == self.steps);
+        let sampler = match self.sampler {
+            Sampler::Full | Sampler::Bins { .. } | Sampler::Cyclic { .. } => true,
+            // A replaced row of mixed Poisson samples has no price here.
+            Sampler::Poisson { .. } => self.noise == NetworkNoise::Independent || !replaced,
+            Sampler::FixedSize { batch, rows, .. } => replaced && batch <= rows,
+            Sampler::Parts { .. } => self.noise == NetworkNoise::Tree,
+            Sampler::Allocation { .. } | Sampler::Places { .. } => false,
+        };
+        let tree = matches!(self.sampler, Sampler::Parts { .. });
+        steps && sampler && tree == (self.noise == NetworkNoise::Tree)
+    }
+
+    /// The share of rows that a step sees.
+    pub(super) fn share(&self) -> f64 {
+        super::train::share(self.sampler)
+    }
+
+    /// √V.
+    fn left(&self) -> Result<f64, Error> {
+        let steps = self.steps as f64;
+        Ok(match self.noise {
+            NetworkNoise::Independent => steps.sqrt(),
+            NetworkNoise::Tree => {
+                (depth(self.steps) as f64 * f64::from(self.steps.count_ones())).sqrt()
+            }
+            NetworkNoise::Mixed { mixing } => {
+                let (mut prefix, mut total) = (0.0, 0.0);
+                let coefficients = mixing.coefficients()?;
+                for (s, a) in coefficients.iter().enumerate().take(self.steps as usize) {
+                    prefix += a.value();
+                    let times = if s + 1 == coefficients.len() { steps - s as f64 } else { 1.0 };
+                    total += times * prefix * prefix;
+                }
+                total.sqrt()
+            }
+        })
+    }
+
+    /// J.
+    fn cost(&self, budget: &Budget) -> Result<f64, Error> {
+        Ok(noise(self, budget)? * self.left()? / (self.share() * self.steps as f64))
+    }
+
+    fn words(&self) -> String {
+        let noise = match self.noise {
+            NetworkNoise::Independent => "independent noise".into(),
+            NetworkNoise::Mixed { mixing } => format!("noise {mixing}"),
+            NetworkNoise::Tree => "noise on a tree".into(),
+        };
+        match self.sampler {
+            Sampler::Full => format!("{} steps, {}, {noise}", self.steps, self.sampler),
+            _ => format!("{}, {noise}", self.sampler),
+        }
+    }
+}
+
+/// The best of all candidates that go with what is asked for, and the others.
+pub(super) fn choose(
+    wishes: &Wishes,
+    rows: u64,
+    budget: Budget,
+) -> Result<(Candidate, Vec<Alternative>), Error> {
+    let candidates = candidates(wishes, rows, &budget)?;
+    let [only] = candidates[..] else {
+        let mut costs = Vec::new();
+        for candidate in &candidates {
+            costs.push((candidate.cost(&budget)?, *candidate));
+        }
+        costs.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (least, taken) = costs[0];
+        let other = |(cost, candidate): &(f64, Candidate)| Alternative {
+            what: candidate.words(),
+            noise: cost / least,
+        };
+        return Ok((taken, costs[1..].iter().map(other).collect()));
+    };
+    Ok((only, Vec::new()))
+}
+
+fn candidates(wishes: &Wishes, rows: u64, budget: &Budget) -> Result<Vec<Candidate>, Error> {
+    let replaced = budget.neighbours() == quietly_accounting::Neighbours::ReplaceOne;
+    let affordable = (rows * FULL_STEPS) as f64 <= AFFORDABLE;
+    let batches = wishes.batches.unwrap_or(BATCHES.max(rows.div_ceil(1 << 16)));
+    let fine = (2..=rows.max(2)).contains(&batches);
+    Error::unless(fine, "batches", "at least 2, and no more than rows", batches)?;
+    let passes = wishes.passes.unwrap_or(PASSES);
+    Error::unless((1..=100_000).contains(&passes), "passes", "from 1 to 100000", passes)?;
+    let steps = batches.checked_mul(passes).filter(|s| *s <= 1_000_000);
+    let steps = steps.ok_or(Error::Parameter {
+        name: "steps",
+        want: "at most a million: fewer batches or passes",
+        got: format!("{batches} x {passes}"),
+    })?;
+    let sampler = |sampling: Sampling| match sampling {
+        Sampling::Full => Sampler::Full,
+        Sampling::Poisson => {
+            let rate = (2f64.powi(32) / batches as f64).round() * 2f64.powi(-32);
+            Sampler::Poisson { steps, rate }
+        }
+        Sampling::Bins => Sampler::Bins { bins: batches, passes },
+        Sampling::Cyclic => Sampler::Cyclic { period: batches, passes },
+        Sampling::FixedSize => Sampler::FixedSize { steps, batch: rows.div_ceil(batches), rows },
+    };
+    let candidate = |sampling: Sampling, noise: NetworkNoise| {
+        let sampler = sampler(sampling);
+        let full = wishes.passes.unwrap_or(FULL_STEPS);
+        let sampler = match noise {
+            NetworkNoise::Tree => Sampler::Parts { steps: batches },
+            _ => sampler,
+        };
+        Candidate { sampler, noise, steps: sampler.steps().unwrap_or(full) }
+    };
+    let mixed = |lambda: f64| Mixing::lambda(lambda).map(|mixing| NetworkNoise::Mixed { mixing });
+    if let Some(NetworkNoise::Tree) = wishes.noise {
+        let fine = wishes.sampling.is_none_or(|s| s == Sampling::Cyclic)
+            && wishes.passes.unwrap_or(1) == 1;
+        Error::unless(fine, "noise on a tree", "one pass of rows in one part each", "otherwise")?;
+        return Ok(vec![candidate(Sampling::Cyclic, NetworkNoise::Tree)]);
+    }
+    let samplings = match wishes.sampling {
+        Some(sampling) => vec![sampling],
+        None if affordable && wishes.batches.is_none() => {
+            vec![Sampling::Full, Sampling::Poisson, Sampling::Bins]
+        }
+        None => vec![Sampling::Poisson, Sampling::Bins],
+    };
+    let noises = match wishes.noise {
+        Some(noise) => vec![noise],
+        None => vec![NetworkNoise::Independent, mixed(0.625)?, mixed(0.875)?],
+    };
+    let usual = |sampling: Sampling, noise: NetworkNoise| match sampling {
+        // One sampler is known to be best with either noise.
+        Sampling::Poisson | Sampling::Full if wishes.noise.is_none() => {
+            noise == NetworkNoise::Independent
+        }
+        Sampling::Bins if wishes.sampling.is_none() && wishes.noise.is_none() => {
+            noise != NetworkNoise::Independent
+        }
+        Sampling::FixedSize if wishes.noise.is_none() => noise == NetworkNoise::Independent,
+        _ => true,
+    };
+    let all = samplings.iter().flat_map(|s| noises.iter().map(move |n| (*s, *n)));
+    let all: Vec<Candidate> = all
+        .filter(|(sampling, noise)| usual(*sampling, *noise))
+        .map(|(sampling, noise)| candidate(sampling, noise))
+        .filter(|candidate| candidate.goes_together(replaced))
+        .collect();
+    let want = "a sampler and a noise that have a price together under this relation: fixed-size batches need replace-one, \
+                mixed noise on Poisson samples add-remove";
+    Error::unless(!all.is_empty(), "sampler", want, "others")?;
+    Ok(all)
+}
+
+/// η: together, all steps may go as far as the noise allows.
+pub(super) fn step_size(
+    shape: &NetworkShape,
+    rows: u64,
+    budget: &Budget,
+    candidate: &Candidate,
+) -> f64 {
+    let mu = gaussian_mu(budget.epsilon(), budget.delta()).unwrap_or(1.0);
+    let _ = shape;
+    let whole = 0.5 * rows as f64 * mu;
+    whole / candidate.steps as f64
+}

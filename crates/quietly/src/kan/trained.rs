@@ -1,0 +1,63 @@
+//! A trained network, as a model file keeps it.
+use serde::{Deserialize, Serialize};
+
+use super::{features::Prepared, network::Network, shape::NetworkShape};
+use crate::error::Error;
+
+/// A trained network: public, as all that moved its weights was released.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Stored", into = "Stored")]
+pub struct Trained {
+    network: Network,
+}
+
+/// What a file keeps.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    #[serde(flatten)]
+    shape: NetworkShape,
+    /// All weights, fixed ones too, layer after layer, each [input][function][output].
+    weights: Vec<f32>,
+}
+
+impl Trained {
+    pub(crate) fn new(network: Network) -> Self {
+        Trained { network }
+    }
+
+    /// How the network looks.
+    pub fn shape(&self) -> &NetworkShape {
+        self.network.shape()
+    }
+
+    /// The scores of one row of features: one, or one for each class.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many features as inputs.
+    pub fn scores(&self, features: &[f64]) -> Vec<f64> {
+        let row = Prepared::new(self.shape(), features, &[0.0]);
+        self.network.scores(&row, &[0], 1).into_iter().map(f64::from).collect()
+    }
+}
+
+impl PartialEq for Trained {
+    fn eq(&self, other: &Self) -> bool {
+        let all = |t: &Trained| t.network.all_weights();
+        self.shape() == other.shape() && all(self) == all(other)
+    }
+}
+
+impl From<Trained> for Stored {
+    fn from(trained: Trained) -> Stored {
+        Stored { shape: trained.shape().clone(), weights: trained.network.all_weights() }
+    }
+}
+
+impl TryFrom<Stored> for Trained {
+    type Error = Error;
+
+    fn try_from(Stored { shape, weights }: Stored) -> Result<Self, Error> {
+        Network::of(shape, &weights).map(Trained::new)
+    }
+}
