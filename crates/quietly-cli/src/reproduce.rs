@@ -39,7 +39,16 @@ pub(crate) enum What {
     /// ReLU regression: Ding, Lei, Wang, Zheng, Wang and Xu
     Relu(Reproduce),
     /// Convex losses: Su, Hu and Wang, and what they compare with
-    Convex(Reproduce),
+    Convex(Parts),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Parts {
+    #[command(flatten)]
+    asked: Reproduce,
+    /// One part alone: the paper's figures, rates under growth, or the default beside tuned rivals
+    #[arg(long, value_name = "PART")]
+    only: Option<convex::Part>,
 }
 
 #[derive(Args, Debug)]
@@ -99,7 +108,7 @@ pub(crate) fn run(what: &What, screen: &mut Screen) -> Result<(), Failure> {
     let (name, subject, next, asked) = match what {
         What::Linear(asked) => ("linear", "linear regression", "relu", asked),
         What::Relu(asked) => ("relu", "ReLU regression", "convex", asked),
-        What::Convex(asked) => ("convex", "convex optimisation", "linear", asked),
+        What::Convex(Parts { asked, .. }) => ("convex", "convex optimisation", "linear", asked),
     };
     let started = Instant::now();
     let size = match (asked.quick, asked.tiny) {
@@ -143,7 +152,7 @@ pub(crate) fn run(what: &What, screen: &mut Screen) -> Result<(), Failure> {
     match what {
         What::Linear(_) => regression(Link::Linear, data, draw, &progress, &mut report)?,
         What::Relu(_) => regression(Link::Relu, data, draw, &progress, &mut report)?,
-        What::Convex(_) => convex::run(data, draw, &progress, &mut report)?,
+        What::Convex(Parts { only, .. }) => convex::run(data, *only, draw, &progress, &mut report)?,
     }
     drop(progress);
     report.seconds = started.elapsed().as_secs_f64();

@@ -3,6 +3,8 @@
 //! *Faster Rates of Differentially Private Stochastic Convex Optimization*, JMLR 2024.
 use std::path::Path;
 
+use clap::ValueEnum;
+
 use crate::{
     failure::Failure,
     reproduce::{
@@ -26,6 +28,15 @@ mod pages;
 mod problem;
 mod rates;
 mod tables;
+mod tuned;
+
+/// What there is to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Part {
+    Figures,
+    Growth,
+    Tuned,
+}
 
 const ABOUT: &str = "Three problems over rows of 1-norm at most 1 and targets -1 and 1: squares on the L1 ball, the logistic loss with ridge \
     1e-3 on the L2 ball, fourth powers on the L1 ball, all of radius 1. delta is n^-1.1, replace-one. Numbers are mean losses on the \
@@ -41,9 +52,10 @@ const WHY: &str = "Likely reasons, which this run does not test, where Iterated 
     part to part, is not in the printed steps, and at these n the problems are flat. PSA assumes distances that halve, which makes \
     later steps too short where they do not.";
 
-/// Measures, judges and fills the report.
+/// Measures, judges and fills the report: all of it, or one part.
 pub(super) fn run(
     data: Option<&Path>,
+    only: Option<Part>,
     draw: Draw,
     progress: &Progress,
     report: &mut Report,
@@ -74,18 +86,33 @@ pub(super) fn run(
                 .into(),
         );
     }
-    report.about.extend([ABOUT.into(), KINDS.into(), WHY.into(), figures.about()]);
-    let outcomes = Outcomes::measure(&figures, &tables, draw, progress)?;
-    report.about.extend(outcomes.remarks());
-    let growing = Growing::new(draw.size);
-    report.about.push(growing.about());
-    let risks = Risks::measure(&growing, draw, progress)?;
-    report.claims = claims::all(&outcomes);
-    report.claims.extend(risks.claims());
-    report.tables = outcomes.grids();
-    report.tables.push(claims::accounting(&outcomes));
-    report.tables.extend(risks.grids());
-    report.pictures = outcomes.pictures();
-    report.pictures.extend(risks.pictures());
+    let wanted = |part| only.is_none_or(|only| only == part);
+    report.about.push(ABOUT.into());
+    if wanted(Part::Figures) {
+        report.about.extend([KINDS.into(), WHY.into(), figures.about()]);
+        let outcomes = Outcomes::measure(&figures, &tables, draw, progress)?;
+        report.about.extend(outcomes.remarks());
+        report.claims.extend(claims::all(&outcomes));
+        report.tables.extend(outcomes.grids());
+        report.tables.push(claims::accounting(&outcomes));
+        report.pictures.extend(outcomes.pictures());
+    }
+    if wanted(Part::Tuned) {
+        let contest = tuned::contest(draw.size);
+        let tables = &tables[..contest.tables.min(tables.len())];
+        let outcomes = Outcomes::measure(&contest, tables, draw, progress)?;
+        report.about.extend([tuned::about(&contest)]);
+        report.about.extend(outcomes.remarks());
+        report.claims.extend(outcomes.contest_claims());
+        report.tables.push(outcomes.contest_grid());
+    }
+    if wanted(Part::Growth) {
+        let growing = Growing::new(draw.size);
+        report.about.push(growing.about());
+        let risks = Risks::measure(&growing, draw, progress)?;
+        report.claims.extend(risks.claims());
+        report.tables.extend(risks.grids());
+        report.pictures.extend(risks.pictures());
+    }
     Ok(())
 }

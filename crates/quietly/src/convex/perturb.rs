@@ -112,10 +112,8 @@ impl Setting {
         let smooth = glm.bend * run.radius * run.radius;
         let ridge = run.rows * run.program.regulariser.strong();
         let (noise, strong, pure) = match run.door.planned(MINIMISER) {
-            Mechanism::Objective { noise, bend, .. } => {
-                // A cut slope is still charged by the uncut one.
-                let steepest = if loss == Loss::Logistic { 1.0 } else { glm.steepest };
-                let noise = noise * steepest * run.radius;
+            Mechanism::Objective { noise, bend, slopes } => {
+                let noise = noise * charged_slope(slopes, glm, neighbours) * run.radius;
                 // The budget's, as the rounding was given its share of it.
                 let mu = 1.0 / (ROUNDING_SHARE * run.door.noise(ROUNDING));
                 let shrink = shrinkage(run.plan, run.share * (1.0 - run.share), mu);
@@ -163,6 +161,17 @@ impl Setting {
     /// How far b's lattice moves the minimiser.
     fn blur(&self, size: usize) -> f64 {
         0.51 * (size as f64).sqrt() * self.unit / self.strong
+    }
+}
+
+/// The slope that noise is in units of.
+fn charged_slope(slopes: Slopes, glm: Glm, neighbours: Neighbours) -> f64 {
+    match (slopes, neighbours) {
+        // The law that knows of slope and curvature together has the longest row as its unit, whatever slopes are cut to.
+        (Slopes::Logistic { .. }, Neighbours::AddRemove) => 1.0,
+        // Of a replaced row the corners alone count: `most` in units that make `steepest` of it, in a set less than 1.
+        (Slopes::Logistic { most }, Neighbours::ReplaceOne) => glm.steepest / most,
+        _ => glm.steepest,
     }
 }
 
@@ -338,5 +347,37 @@ mod tests {
         glm.slopes(&mut slopes, 0.0);
         let long = norm(&slopes);
         assert!(long <= anywhere && long > 1.3 * bound(true).1, "{long} {anywhere}");
+    }
+
+    /// No slope exceeds what is charged for, cut or not, in a set or anywhere; in a small set that is little more than one half.
+    #[test]
+    fn slopes_are_charged_for_by_the_steepest() {
+        let of = |set, cut, neighbours| {
+            let program = Convex::new(Loss::Logistic).within(set).constant(0.0);
+            let budget = Budget::new(1.0, 1e-5).unwrap().under(neighbours);
+            let plan = program.method(crate::Method::Amp).plan(1000, 2, budget).unwrap();
+            let glm = slopes_of(&Program { cut, ..plan.program().clone() }, 2, 0.6, true).unwrap();
+            let steepest = (0..200).map(|k| {
+                let mut slope = [f64::from(k) * 0.1];
+                glm.slopes(&mut slope, -1.0);
+                slope[0]
+            });
+            let charged = charged_slope(Slopes::Logistic { most: cut }, glm, neighbours) * cut;
+            (steepest.fold(0.0, f64::max), charged)
+        };
+        let small = || Set::L2 { radius: 0.5 };
+        for (set, cut) in
+            [(Set::Everything, 1.0), (Set::Everything, 0.75), (small(), 1.0), (small(), 0.52)]
+        {
+            let (steepest, charged) = of(set.clone(), cut, Neighbours::ReplaceOne);
+            assert!(
+                (steepest..steepest * (1.0 + 1e-6)).contains(&charged),
+                "{set:?} {cut} {steepest} {charged}"
+            );
+            // Where slope and curvature are one law, its unit is the row.
+            assert_eq!(of(set, cut, Neighbours::AddRemove).1, cut);
+        }
+        let (_, charged) = of(small(), 1.0, Neighbours::ReplaceOne);
+        assert!((charged - super::super::loss::logistic(0.3)).abs() < 1e-9, "{charged}");
     }
 }

@@ -168,11 +168,7 @@ impl Convex {
         Error::unless(fine, "method", "one for this model", plan.method.name())?;
         plan.convex = Some(program);
         self.unused(plan.method)?;
-        let mu = match budget.is_pure() {
-            // What a Gaussian with the noise of a Laplace release would be worth.
-            true => budget.epsilon() / (2.0 * plan.program().size(width) as f64).sqrt(),
-            false => quietly_accounting::gaussian_mu(budget.epsilon(), budget.delta())?,
-        };
+        let mu = plan.mu();
         match plan.method {
             Method::Amp | Method::ScaledAmp => plan.perturb()?,
             Method::DpGd | Method::DpSgd | Method::FrankWolfe => descent::plan(&mut plan, mu)?,
@@ -238,6 +234,19 @@ impl Convex {
 impl Plan {
     pub(crate) fn program(&self) -> &Program {
         self.convex.as_ref().expect("a convex plan has a program")
+    }
+
+    /// The μ that the whole budget is worth.
+    pub(crate) fn mu(&self) -> f64 {
+        let (budget, size) = (self.budget, self.program().size(self.width) as f64);
+        match budget.is_pure() {
+            // What a Gaussian with the noise of a Laplace release would be worth.
+            true => budget.epsilon() / (2.0 * size).sqrt(),
+            // A budget that is none is refused elsewhere.
+            false => {
+                quietly_accounting::gaussian_mu(budget.epsilon(), budget.delta()).unwrap_or(1.0)
+            }
+        }
     }
 
     /// Looks whether an objective can be perturbed.

@@ -10,7 +10,6 @@ use super::{
     run, scaling,
 };
 use crate::{
-    budget::Budget,
     charge::{Charge, Sampler, Stage},
     method::Method,
     plan::Plan,
@@ -29,7 +28,7 @@ pub(super) fn stages(plan: &Plan, mu: f64, noise: f64) -> Vec<Stage> {
     if plan.program().scales {
         stages.extend(scaling::stages(each, budget.neighbours()));
     } else if plan.program().finds_radius {
-        stages.push(run::radius_stage(RADIUS_SHARE.sqrt() * mu, budget.neighbours()));
+        stages.push(run::radius_stage(plan, RADIUS_SHARE.sqrt() * mu));
     }
     match (plan.method, plan.sampler) {
         (Method::Amp | Method::ScaledAmp, _) => stages.extend(perturb::stages(plan, each, noise)),
@@ -55,7 +54,7 @@ pub(super) fn pure_stages(plan: &Plan) -> Vec<Stage> {
     let mut left = budget.epsilon() * (1.0 - 1e-12);
     if plan.program().finds_radius {
         let share = PURE_RADIUS_SHARE * left;
-        stages.push(run::pure_radius_stage(share, neighbours));
+        stages.push(run::pure_radius_stage(plan, share));
         left -= share;
     }
     let release = |purpose: &str| vec![Charge::laplace(purpose, left, neighbours)];
@@ -96,6 +95,5 @@ pub(crate) fn questions(plan: &Plan) -> Option<Vec<Stage>> {
         }
         _ => false,
     };
-    let mu = |b: Budget| quietly_accounting::gaussian_mu(b.epsilon(), b.delta()).unwrap_or(1.0);
-    right.then(|| if pure { pure_stages(plan) } else { stages(plan, mu(plan.budget), 1.0) })
+    right.then(|| if pure { pure_stages(plan) } else { stages(plan, plan.mu(), 1.0) })
 }

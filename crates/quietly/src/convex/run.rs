@@ -32,8 +32,10 @@ use crate::{
 
 /// The question for a bound on rows.
 pub(crate) const RADIUS: &str = "norm that most rows do not exceed";
-/// How many rows are not to be cut, about.
-const MOST_ROWS: f64 = 0.9;
+/// Shares of rows that are cut, about: where there is little noise, and where there is much.
+const CUT_ROWS: (f64, f64) = (0.1, 0.5);
+/// The share that is cut, over √size/(rows·μ): how long the noise of one release of a mean is, for rows of norm 1.
+const CUT_BY_NOISE: f64 = 60.0;
 /// Bounds are looked for from the longest row down, in quarters of an octave.
 const RADII: i32 = 24;
 
@@ -54,15 +56,22 @@ pub(crate) struct Fitting<'a, 'w> {
     pub(crate) offset: f64,
 }
 
+/// The share of rows that are not cut, about. All noise grows with the longest row, and cutting rows is wrong by what it takes
+/// from them: the more noise, the more rows. Of public numbers alone; any share is as private.
+fn most_rows(plan: &Plan) -> f64 {
+    let noise = (plan.program().size(plan.width) as f64).sqrt() / (plan.rows as f64 * plan.mu());
+    1.0 - (CUT_BY_NOISE * noise).clamp(CUT_ROWS.0, CUT_ROWS.1)
+}
+
 /// The question for a bound on rows, worth `mu`.
-pub(crate) fn radius_stage(mu: f64, neighbours: Neighbours) -> Stage {
-    let charge = Charge::quantile(RADIUS, MOST_ROWS, mu, neighbours);
+pub(crate) fn radius_stage(plan: &Plan, mu: f64) -> Stage {
+    let charge = Charge::quantile(RADIUS, most_rows(plan), mu, plan.budget.neighbours());
     Stage::new("rows", 1, vec![charge]).of_all_rows()
 }
 
 /// The same, worth `epsilon` where δ is 0.
-pub(crate) fn pure_radius_stage(epsilon: f64, neighbours: Neighbours) -> Stage {
-    let charge = Charge::pure_quantile(RADIUS, MOST_ROWS, epsilon, neighbours);
+pub(crate) fn pure_radius_stage(plan: &Plan, epsilon: f64) -> Stage {
+    let charge = Charge::pure_quantile(RADIUS, most_rows(plan), epsilon, plan.budget.neighbours());
     Stage::new("rows", 1, vec![charge]).of_all_rows()
 }
 
@@ -202,7 +211,7 @@ pub(crate) fn fit(
         let norms =
             |e: &Examples<'_>| tally(e.measures(), grid.bins(), |m| grid.bin(m.norm), threads);
         let counts = examples.as_ref().map(norms);
-        run.radius = radii[run.door.quantile(RADIUS, MOST_ROWS, counts)?];
+        run.radius = radii[run.door.quantile(RADIUS, most_rows(plan), counts)?];
         examples = examples.map(|examples| examples.bounded_by(run.radius));
     }
     let weights = match plan.method {

@@ -12,17 +12,17 @@ const FIGURES: &str = "SHW, section 6";
 const OURS: &str = "our analysis of SHW's methods";
 
 /// Losses this near are the same.
-const SAME: f64 = 1e-3;
+pub(super) const SAME: f64 = 1e-3;
 /// Excess below this is none: test rows differ from training rows by as much.
 const FLOOR: f64 = 1e-4;
 
 type Key<'a> = (Kind, &'a str);
 
 /// Where budgets vary: a table, a problem, a budget.
-type Place = (usize, Problem, f64);
+pub(super) type Place = (usize, Problem, f64);
 
 impl Outcomes {
-    fn places(&self, problems: &[Problem]) -> Vec<Place> {
+    pub(super) fn places(&self, problems: &[Problem]) -> Vec<Place> {
         let mut places = vec![];
         for table in 0..self.tables.len() {
             for problem in problems {
@@ -46,7 +46,7 @@ impl Outcomes {
         bases.iter().filter_map(|base| self.loss(place, (kind, base))).reduce(f64::min)
     }
 
-    fn tell(&self, (table, problem, epsilon): Place) -> String {
+    pub(super) fn tell(&self, (table, problem, epsilon): Place) -> String {
         format!("{} {} eps {epsilon}:", self.tables[table], problem.name())
     }
 

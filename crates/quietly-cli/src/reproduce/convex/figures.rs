@@ -21,10 +21,12 @@ pub(super) struct Figures {
     pub(super) tables: usize,
     /// Rows of a sample where budgets vary.
     pub(super) rows: usize,
-    epsilons: Vec<f64>,
+    pub(super) epsilons: Vec<f64>,
     /// Sizes of samples, at the first of the budgets.
-    sizes: Vec<usize>,
-    runs: u64,
+    pub(super) sizes: Vec<usize>,
+    pub(super) runs: u64,
+    /// Who takes part in a problem.
+    pub(super) entrants: fn(Problem) -> Vec<Entrant>,
 }
 
 /// Losses of one entrant on one problem, one table, one size and one budget.
@@ -57,6 +59,7 @@ impl Figures {
             epsilons: vec![0.5, 1.0, 1.5, 2.0],
             sizes: vec![2500, 5000, 10_000, 20_000, 30_000],
             runs: 20,
+            entrants: Entrant::all,
         };
         match size {
             Size::Full => full,
@@ -73,6 +76,7 @@ impl Figures {
                 epsilons: vec![0.5, 2.0],
                 sizes: vec![200, 400],
                 runs: 1,
+                ..full
             },
         }
     }
@@ -120,7 +124,7 @@ impl Outcomes {
         for (at, table) in tables.iter().enumerate() {
             for (rows, epsilons) in figures.sweeps(table.rows()) {
                 for problem in Problem::ALL {
-                    for entrant in Entrant::all(problem) {
+                    for entrant in (figures.entrants)(problem) {
                         let plain = [f64::INFINITY];
                         let all = if entrant.kind == Kind::Plain { &plain } else { epsilons };
                         asked.extend(all.iter().map(|e| (at, rows, problem, entrant, *e)));

@@ -50,6 +50,14 @@ impl Problem {
         if self == Problem::Logistic { 1e-3 } else { 0.0 }
     }
 
+    /// Whether a method is for this problem: some need strong convexity, and one corners.
+    pub(super) fn suits(self, base: &str) -> bool {
+        match self {
+            Problem::Logistic => base != "frank-wolfe",
+            _ => ![SC, "faster-dpsgd-sc"].contains(&base),
+        }
+    }
+
     /// L and β as the paper has them: of the whole loss, ridge included.
     pub(super) fn published_constants(self) -> (f64, f64) {
         match self {
@@ -93,6 +101,17 @@ pub(super) enum Kind {
     Known,
     /// The same after a private bound on the rows' norm.
     Found,
+    /// The same with one of many settings, of which the test rows choose: no release.
+    Tuned,
+}
+
+/// What one tunes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Setting {
+    /// Or passes.
+    pub(super) steps: u64,
+    pub(super) step_size: f64,
+    pub(super) clip: Option<f64>,
 }
 
 /// A row of the tables.
@@ -104,6 +123,8 @@ pub(super) struct Entrant {
     pub(super) method: Method,
     /// θ̄ of Iterated Phased-SGD.
     theta: Option<f64>,
+    /// None for the defaults.
+    pub(super) setting: Option<Setting>,
 }
 
 pub(super) const PHASED: &str = "phased-sgd";
@@ -115,6 +136,10 @@ pub(super) const AMP: &str = "amp";
 
 /// The paper's methods that are simulated as printed, and planned with and without a private bound on rows.
 pub(super) const THREEFOLD: [&str; 5] = [PHASED, PSA, SC, ITERATED[0], ITERATED[1]];
+
+/// All that localise: phases of rows, each around the point that the last one left.
+pub(super) const LOCAL: [&str; 8] =
+    [PHASED, PSA, SC, ITERATED[0], ITERATED[1], "psa-ii", "faster-dpsgd-sc", ERM];
 
 const PLANNED: [&str; 14] = [
     PHASED,
@@ -134,28 +159,27 @@ const PLANNED: [&str; 14] = [
 ];
 
 impl Entrant {
-    fn new(kind: Kind, base: &'static str) -> Option<Entrant> {
+    pub(super) fn new(kind: Kind, base: &'static str) -> Option<Entrant> {
         let theta = [1.5, 2.0][usize::from(base == ITERATED[1])];
         let iterated = ITERATED.contains(&base);
         let name = if iterated { "iterated-phased-sgd" } else { base };
         let method = Method::named(name)?;
-        Some(Entrant { kind, base, method, theta: iterated.then_some(theta) })
+        Some(Entrant { kind, base, method, theta: iterated.then_some(theta), setting: None })
+    }
+
+    pub(super) fn set(self, setting: Setting) -> Entrant {
+        Entrant { setting: Some(setting), ..self }
     }
 
     pub(super) fn plain() -> Entrant {
-        Entrant { kind: Kind::Plain, base: "no noise", method: Method::Exact, theta: None }
+        let (kind, method) = (Kind::Plain, Method::Exact);
+        Entrant { kind, base: "no noise", method, theta: None, setting: None }
     }
 
     /// All that take part in a problem.
     pub(super) fn all(problem: Problem) -> Vec<Entrant> {
         let mut all = vec![Entrant::plain()];
-        let fits = |base: &&&str| {
-            let strong = [SC, "faster-dpsgd-sc"].contains(base);
-            match problem {
-                Problem::Logistic => ***base != *"frank-wolfe",
-                _ => !strong,
-            }
-        };
+        let fits = |base: &&&str| problem.suits(base);
         for kind in [Kind::Printed, Kind::Known] {
             all.extend(THREEFOLD.iter().filter(fits).filter_map(|base| Entrant::new(kind, base)));
         }
@@ -168,6 +192,7 @@ impl Entrant {
             Kind::Plain | Kind::Found => self.base.into(),
             Kind::Printed => format!("{} as printed", self.base),
             Kind::Known => format!("{}, known radius", self.base),
+            Kind::Tuned => format!("{}, oracle-tuned", self.base),
         }
     }
 
@@ -195,6 +220,10 @@ impl Entrant {
         }
         if let Some(theta) = self.theta {
             convex = convex.growing(theta, 1.0);
+        }
+        if let Some(Setting { steps, step_size, clip }) = self.setting {
+            convex = convex.steps(steps).step_size(step_size);
+            convex = clip.into_iter().fold(convex, Convex::clip);
         }
         if self.kind == Kind::Known {
             convex = convex.known_radius();
