@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     failure::Failure,
     loss::{Model, Shape},
+    network::Network,
     number::{Count, Number},
     output,
     screen::{Progress, Screen, WIDTH},
@@ -58,6 +59,8 @@ pub(crate) struct Recipe {
     radius: Option<Number>,
     #[command(flatten)]
     shape: Shape,
+    #[command(flatten)]
+    network: Network,
     /// A public table of the same columns to take thresholds from: for dp-glmtron, dp-mbglmtron and their DP-SGD twins
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     public: Option<PathBuf>,
@@ -82,11 +85,20 @@ impl Recipe {
         if let Some(public) = &self.public {
             flags += &format!(" --public {}", public.display());
         }
-        flags + &self.shape.typed()
+        flags + &self.shape.typed() + &self.network.typed()
     }
 
     fn plan(&self, model: Model, schema: &Schema, encoding: &Encoding) -> Result<Plan, Failure> {
         let (budget, method) = (self.spending.budget(schema.rows)?, method(&self.method)?);
+        if model == Model::Kan {
+            let about = (schema.rows, budget);
+            return self
+                .network(method)
+                .and_then(|network| network.plan(encoding, about, (self.radius, self.step_size)));
+        }
+        if self.network.is_asked_for() {
+            return Err(stray("for `fit kan` alone", &self.network.typed()));
+        }
         let link = match model {
             Model::Linear if self.shape.is_plain() && is_regression(method) => Link::Linear,
             Model::Relu => Link::Relu,
@@ -114,6 +126,30 @@ impl Recipe {
     }
 }
 
+impl Recipe {
+    /// The flags of a network, if no others are given that it does not have.
+    fn network(&self, method: Method) -> Result<&Network, Failure> {
+        let steps = self.steps.map(|steps| format!(" --steps {}", steps.shown()));
+        let method = (method != Method::Auto).then(|| format!(" --method {}", self.method));
+        let others = self.shape.typed() + &steps.unwrap_or_default() + &method.unwrap_or_default();
+        if others.is_empty() {
+            return Ok(&self.network);
+        }
+        Err(stray("for other models: `fit kan` takes --passes and --sampling", &others))
+    }
+}
+
+/// Flags that another model has.
+fn stray(whose: &'static str, flags: &str) -> Failure {
+    let got = flags.trim().to_string();
+    quietly::Error::Parameter {
+        name: "flags",
+        want: "left out here",
+        got: format!("{got}, which is {whose}"),
+    }
+    .into()
+}
+
 /// Whether it fits squares in a way of its own.
 fn is_regression(method: Method) -> bool {
     !method.is_convex() || method == Method::DpSgd
@@ -126,7 +162,7 @@ pub(crate) fn method(name: &str) -> Result<Method, Failure> {
 
 #[derive(Args, Debug)]
 pub(crate) struct PlanOnly {
-    /// linear, relu, logistic, svm, robust or quantile
+    /// linear, relu, logistic, svm, robust, quantile or kan
     #[arg(value_enum, hide_possible_values = true, value_name = "MODEL")]
     kind: Model,
     /// The public schema
@@ -144,7 +180,7 @@ pub(crate) struct PlanOnly {
 
 #[derive(Args, Debug)]
 pub(crate) struct Fit {
-    /// linear, relu, logistic, svm, robust or quantile
+    /// linear, relu, logistic, svm, robust, quantile or kan
     #[arg(value_enum, hide_possible_values = true, value_name = "MODEL")]
     kind: Model,
     #[command(flatten)]
@@ -203,7 +239,7 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let source = reading.open(&fit.table.files, schema.features)?;
     let columns = &fit.recipe.columns;
     let mut encoding = columns.encoding(&schema, source.columns())?;
-    if source.is_sparse() && !matches!(fit.kind, Model::Linear | Model::Relu) {
+    if source.is_sparse() && !matches!(fit.kind, Model::Linear | Model::Relu | Model::Kan) {
         encoding = encoding.zero_stays_zero();
     }
     let plan = fit.recipe.plan(fit.kind, &schema, &encoding)?;
@@ -255,7 +291,7 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
 fn headline(plan: &Plan, target: &str, schema: &Schema, screen: &Screen) -> String {
     screen.bold(&format!(
         "{} of {target} on {} features, about {} rows (one {} each)",
-        title(plan.link),
+        title(plan),
         plan.width,
         plan.rows,
         schema.unit
@@ -263,8 +299,9 @@ fn headline(plan: &Plan, target: &str, schema: &Schema, screen: &Screen) -> Stri
 }
 
 /// What is made, in words.
-fn title(link: Link) -> String {
-    match link {
+fn title(plan: &Plan) -> String {
+    match plan.link {
+        _ if plan.network.is_some() => "Kolmogorov-Arnold network".into(),
         Link::Svm => "support vector machine".into(),
         link => format!("{} regression", link.name()),
     }

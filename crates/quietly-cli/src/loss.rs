@@ -22,6 +22,8 @@ pub(crate) enum Model {
     Robust,
     /// A weighted sum that a given share of targets lies below
     Quantile,
+    /// A Kolmogorov-Arnold network: classes or a number, from functions of the features that are learnt
+    Kan,
 }
 
 impl Model {
@@ -34,6 +36,7 @@ impl Model {
             Model::Svm => "svm",
             Model::Robust => "robust",
             Model::Quantile => "quantile",
+            Model::Kan => "kan",
         }
     }
 }
@@ -156,7 +159,7 @@ impl Shape {
             Model::Robust => Loss::Huber { width: ROBUST },
             Model::Quantile if method == Method::PhasedErm => Loss::Quantile { level },
             Model::Quantile => Loss::SmoothQuantile { level, width: CORNER },
-            Model::Linear | Model::Relu => Loss::Squared,
+            Model::Linear | Model::Relu | Model::Kan => Loss::Squared,
         })
     }
 }

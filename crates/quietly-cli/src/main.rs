@@ -39,6 +39,7 @@ mod hints;
 mod init;
 mod loss;
 mod methods;
+mod network;
 mod number;
 mod output;
 mod plot;

@@ -176,6 +176,7 @@ pub(super) struct LayerShape {
     pub(super) rows: usize,
     pub(super) outputs: usize,
     /// Where its weights start among the trainable ones.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the reference in tests looks weights up"))]
     pub(super) offset: usize,
     pub(super) trainable: bool,
 }
