@@ -37,7 +37,8 @@ impl Network {
         let (_, longest) = self.basis.square_range();
         let splines = longest.sqrt() + 0.5 * (self.basis.active() as f64).sqrt() / ONE;
         let features = first.splines.len() as f64 * splines.powi(2) + first.plain.len() as f64;
-        let mut gradient = squares / last.shape.inputs as f64 * features / first.shape.inputs as f64;
+        let mut gradient =
+            squares / last.shape.inputs as f64 * features / first.shape.inputs as f64;
         if last.shape.trainable {
             gradient += splines.powi(2);
         }
@@ -106,9 +107,8 @@ mod tests {
                 for i in -20_000..=20_000 {
                     let v = f64::from(i) / 2e4;
                     let point = basis.at(v);
-                    let slope: f64 = (0..=degree)
-                        .map(|k| point.slopes[k] * c[point.interval + k])
-                        .sum();
+                    let slope: f64 =
+                        (0..=degree).map(|k| point.slopes[k] * c[point.interval + k]).sum();
                     seen = seen.max(((1.0 - v * v) * slope).abs());
                 }
                 assert!(seen <= bound * (1.0 + 1e-12) && bound < 1.003 * seen, "{seen} {bound}");

@@ -115,7 +115,9 @@ impl Network {
             jobs,
             threads,
             || Factors::<Q>::new(self),
-            |factors, (which, scores)| dispatch(Scores { network: self, rows, which, factors, scores }),
+            |factors, (which, scores)| {
+                dispatch(Scores { network: self, rows, which, factors, scores })
+            },
         );
         scores
     }

