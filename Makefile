@@ -38,7 +38,7 @@ test:
 bench:
 	@test -x bench/.venv/bin/python || python3 -m venv bench/.venv
 	@bench/.venv/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt
-	@$(CARGO) build --quiet --release -p quietly-bench $(if $(filter regression convex,$(ONLY)),,--features rivals)
+	@$(CARGO) build --quiet --release -p quietly-bench $(if $(filter regression convex kan,$(ONLY)),,--features rivals)
 	@mkdir -p $(TARGET)
 	@bench/.venv/bin/python bench/rivals.py $(TARGET) $(ONLY) > $(TARGET)/rivals.jsonl
 	@$(if $(filter-out convex,$(ONLY)),,$(MAKE) --no-print-directory bench-diffprivlib)

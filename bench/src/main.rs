@@ -3,9 +3,10 @@
 //! `make bench` runs it with the other libraries beside it; alone (`cargo run --release -p quietly-bench`) it measures what needs
 //! no other library and says what it left out.
 //!
-//! usage: quietly-bench [--rivals FILE] [noise|accounting|regression|convex|recipe|breakdown|memory]
+//! usage: quietly-bench [--rivals FILE] [noise|accounting|regression|convex|kan|recipe|breakdown|memory]
 mod accounting;
 mod convex;
+mod kan;
 mod memory;
 mod noise;
 mod recipe;
@@ -65,7 +66,7 @@ fn main() -> ExitCode {
         words.drain(..2);
     }
     let groups: &[&str] = match words.first().map(String::as_str) {
-        None => &["noise", "accounting", "regression", "convex"],
+        None => &["noise", "accounting", "regression", "convex", "kan"],
         Some(_) => &words.iter().map(String::as_str).collect::<Vec<_>>(),
     };
     let mut lines = vec![];
@@ -75,12 +76,13 @@ fn main() -> ExitCode {
             "accounting" => accounting::lines(&rivals),
             "regression" => regression::lines(&rivals),
             "convex" => convex::lines(&rivals),
+            "kan" => kan::lines(),
             "recipe" => recipe::lines(),
             "breakdown" => regression::breakdown(),
             "memory" => memory::lines(),
             other => {
                 eprintln!(
-                    "{other}: wanted noise, accounting, regression, convex, recipe, breakdown or memory"
+                    "{other}: wanted noise, accounting, regression, convex, kan, recipe, breakdown or memory"
                 );
                 return ExitCode::FAILURE;
             }

@@ -102,14 +102,14 @@ impl Basis {
     fn monomials(&self) -> [Locals; MAX_DEGREE + 1] {
         let mut b = [Locals::default(); MAX_DEGREE + 1];
         b[0][0] = 1.0;
-        for k in 1..=self.degree {
+        for (k, reciprocal) in RECIPROCAL.iter().enumerate().take(self.degree + 1).skip(1) {
             for j in (0..=k).rev() {
                 let (right, left) = (b[j], if j > 0 { b[j - 1] } else { Locals::default() });
                 for power in 0..=MAX_DEGREE {
                     let below = |of: &Locals| if power > 0 { of[power - 1] } else { 0.0 };
                     let rising = below(&left) + (k - j) as f64 * left[power];
                     let falling = (j + 1) as f64 * right[power] - below(&right);
-                    b[j][power] = (rising + falling) * RECIPROCAL[k];
+                    b[j][power] = (rising + falling) * reciprocal;
                 }
             }
         }
@@ -124,7 +124,7 @@ impl Basis {
 fn local(degree: usize, u: f64, density: f64) -> (Locals, Locals) {
     let (mut b, mut slopes) = (Locals::default(), Locals::default());
     b[0] = 1.0;
-    for k in 1..=degree {
+    for (k, reciprocal) in RECIPROCAL.iter().enumerate().take(degree + 1).skip(1) {
         if k == degree {
             for j in 0..=k {
                 let left = if j > 0 { b[j - 1] } else { 0.0 };
@@ -134,7 +134,7 @@ fn local(degree: usize, u: f64, density: f64) -> (Locals, Locals) {
         for j in (0..=k).rev() {
             let left = if j > 0 { b[j - 1] } else { 0.0 };
             let (rising, falling) = (u + (k - j) as f64, (j + 1) as f64 - u);
-            b[j] = (rising * left + falling * b[j]) * RECIPROCAL[k];
+            b[j] = (rising * left + falling * b[j]) * reciprocal;
         }
     }
     (b, slopes)

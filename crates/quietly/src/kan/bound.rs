@@ -80,8 +80,8 @@ fn highest(form: Product, halvings: u32) -> f64 {
     }
     let (mut left, mut right) = (form, form);
     let n = form.len();
-    for step in 0..n {
-        left[step] = right[0];
+    for (step, left) in left.iter_mut().enumerate() {
+        *left = right[0];
         for i in 0..n - 1 - step {
             right[i] = (right[i] + right[i + 1]) / 2.0;
         }

@@ -64,8 +64,8 @@ impl Prepared {
             for x in of(Input::Spline) {
                 bytes.extend_from_slice(&words(basis, x)[..active]);
             }
-            // The cast makes zero of what is not a number, and cuts what is outside.
-            bytes.extend(of(Input::Plain).map(|x| (x.min(1.0) * ONE + 0.5) as u8));
+            // A clamp keeps what is not a number, and the cast makes zero of it.
+            bytes.extend(of(Input::Plain).map(|x| (x.clamp(0.0, 1.0) * ONE + 0.5) as u8));
             squares.push(bytes[start + splines..].iter().map(|w| u64::from(*w).pow(2)).sum());
         }
         let labels = labels.iter().map(|y| label(shape.loss, *y)).collect();

@@ -130,6 +130,7 @@ impl Layer {
     }
 
     #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "iterators here become calls without lanes")]
     fn add_tile<const Q: usize, const T: usize>(
         &self,
         at: &[usize],

@@ -428,6 +428,7 @@ fn sort<A: Arithmetic, const Q: usize>(
 
 /// Adds the products of rows that share an interval to its functions, `outputs` sums for each.
 #[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "iterators here become calls without lanes")]
 fn add_bucket<A: Arithmetic, const Q: usize>(
     bucket: &[Entry<A::Factor, Q>],
     deltas: &[[A::Delta; TILE]],
