@@ -76,6 +76,7 @@ mod design;
 mod error;
 mod evaluate;
 mod exact;
+pub mod features;
 mod full_batch;
 mod lattice;
 mod linalg;
