@@ -47,9 +47,9 @@ impl Decomposition {
             for f in 0..filters {
                 let alpha = &look.alpha[f * patches..][..patches];
                 self.signal[f] -= step * network.sign(f) * alpha[0] * image.label * image.square(0);
-                for p in 1..patches {
+                for (p, alpha) in alpha.iter().enumerate().skip(1) {
                     let at = (i * (patches - 1) + p - 1) * filters + f;
-                    self.noise[at] -= step * alpha[p] * image.square(p);
+                    self.noise[at] -= step * alpha * image.square(p);
                 }
             }
         }

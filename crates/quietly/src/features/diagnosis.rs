@@ -218,9 +218,11 @@ impl Diagnosis {
             }
             Verdict::No => "no: a network trained at this budget guesses.".to_string(),
         }];
-        if self.privacy() < PRIVACY.enough {
-            let factor = digits(self.factor());
-            said.push(format!("To reach the private regime multiply SNR·n by {factor}."));
+        let factor = self.factor();
+        if !factor.is_finite() {
+            said.push("There is no signal to be seen.".into());
+        } else if self.privacy() < PRIVACY.enough {
+            said.push(format!("To reach the private regime multiply SNR·n by {}.", digits(factor)));
         }
         if self.statistics() < STATISTICS.enough {
             said.push("Without any privacy, too, so few rows of so weak a signal are memorised rather than learnt.".into());
@@ -234,9 +236,6 @@ impl Diagnosis {
 
 /// Two digits that count, rounded up.
 fn digits(x: f64) -> String {
-    if !x.is_finite() {
-        return "infinitely much: there is no signal".into();
-    }
     let scale = 10_f64.powi(1 - x.log10().floor() as i32);
     format!("{}", (x * scale).ceil() / scale)
 }

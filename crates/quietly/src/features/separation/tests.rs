@@ -10,10 +10,10 @@ fn moved(a: &[i128], b: &[i128]) -> f64 {
 fn rows(width: usize, random: &mut Random) -> [(Vec<f64>, usize); 2] {
     let mut one = |other: Option<&Vec<f64>>| {
         let size = [0.0, 1e-9, 0.5, 1.0, 1.0][random.word() as usize % 5];
-        let corner = random.word() % 2 == 0;
+        let corner = random.word().is_multiple_of(2);
         let entry = |at: usize| match other {
             Some(other) if corner => -other[at] * size,
-            _ if corner => size * if random.word() % 2 == 0 { 1.0 } else { -1.0 },
+            _ if corner => size * if random.word().is_multiple_of(2) { 1.0 } else { -1.0 },
             _ => size * random.number(),
         };
         let row: Vec<f64> = (0..width).map(entry).collect();
