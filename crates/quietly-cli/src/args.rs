@@ -9,6 +9,7 @@ use crate::{
     bounds::Bounds,
     certificate::Show,
     correlated::Correlated,
+    diagnose::Diagnose,
     evaluate::Evaluate,
     failure::Failure,
     fit::{Fit, PlanOnly},
@@ -59,6 +60,8 @@ pub(crate) enum Verb {
     Certificate(Show),
     /// Methods side by side on a table that is public
     Compare(SideBySide),
+    /// Whether a signal can be learnt at a budget, and what would be enough
+    Diagnose(Diagnose),
     /// What the papers claim, measured here
     Reproduce {
         #[command(subcommand)]

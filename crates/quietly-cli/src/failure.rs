@@ -39,6 +39,8 @@ pub(crate) enum Failure {
     Unreadable { flag: String, typed: String, wanted: String },
     /// Neither δ nor ε was given, or both.
     Question(&'static str),
+    /// `diagnose` does not know the signal, or what finding it may cost.
+    Signal(String),
     /// Neither λ nor bands, or both.
     Strategy(&'static str),
     /// The command line makes no sense to clap.
@@ -106,6 +108,7 @@ impl Failure {
             Failure::Price { .. } | Failure::NoColumns { .. } => "C11",
             Failure::Header => "C12",
             Failure::Caught { .. } => "C13",
+            Failure::Signal(_) => "C14",
         }
     }
 
@@ -160,6 +163,9 @@ impl Failure {
             }
             Failure::Question(what) => {
                 format!("give --delta to ask for epsilon, or --epsilon to ask for delta: {what}")
+            }
+            Failure::Signal(what) => {
+                format!("a diagnosis needs a table or --snr: {what}")
             }
             Failure::Strategy(what) => {
                 format!("correlated noise needs --lambda or --bands: {what}")

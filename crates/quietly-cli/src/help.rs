@@ -16,7 +16,7 @@ pub(crate) fn command() -> clap::Command {
         let example = example(&[before, &[line]].concat());
         command = command.mut_subcommand(verb, |c| c.before_help(example).after_help(more));
     }
-    for kind in ["linear", "relu", "convex"] {
+    for kind in ["linear", "relu", "convex", "features"] {
         let example = example(&[&format!("quietly reproduce {kind} --quick")]);
         command = command
             .mut_subcommand("reproduce", |c| c.disable_help_subcommand(true))
@@ -92,7 +92,7 @@ const ATTACKS: [(&str, &str, &str, &str); 2] = [
 ];
 
 /// A verb, what must be typed before, an example, and what flags cannot say.
-const TABLES: [(&str, &[&str], &str, &str); 11] = [
+const TABLES: [(&str, &[&str], &str, &str); 12] = [
     (
         "example",
         &[],
@@ -163,6 +163,14 @@ const TABLES: [(&str, &[&str], &str, &str); 11] = [
         "For public or made-up tables. Scores are exact, and choosing among many results gives away\n\
          what none of them does: on a sensitive table this is NOT private, and the sum of every\n\
          epsilon that was spent is printed.",
+    ),
+    (
+        "diagnose",
+        &[],
+        "quietly diagnose --snr 0.6 --rows 200 --epsilon 1 --delta 1e-5",
+        "--epsilon is the budget of a training to come. A signal that is taken from a table is paid\n\
+         for with --spend, on top of it: quietly diagnose clinic.csv --target sex --epsilon 1\n\
+         --spend 0.1. The limits are measured on made-up pictures, and no theorem.",
     ),
     (
         "reproduce",

@@ -33,6 +33,9 @@ impl Failure {
             Failure::Unreadable { flag, .. } if flag == "--delimiter" => "such as --delimiter ';', or --delimiter tab".into(),
             Failure::Unreadable { .. } => "write numbers with a point and without units".into(),
             Failure::Question(_) => "for example --delta 1e-5".into(),
+            Failure::Signal(_) => {
+                "for example --snr 0.6 --rows 200 --epsilon 1, or TABLE --target COLUMN --epsilon 1 --spend 0.1".into()
+            }
             Failure::Strategy(_) => "for example --lambda 0.9, or --bands 1,0.5,0.25".into(),
             Failure::Usage { help, .. } => help.clone(),
             Failure::Unfinished { .. } => "`quietly --help` starts with an example".into(),

@@ -23,6 +23,7 @@ use crate::{
 
 mod claim;
 mod convex;
+mod features;
 mod known;
 mod linear;
 mod measure;
@@ -40,6 +41,8 @@ pub(crate) enum What {
     Relu(Reproduce),
     /// Convex losses: Su, Hu and Wang, and what they compare with
     Convex(Parts),
+    /// Feature learning: Understanding Private Learning From Feature Perspective
+    Features(Reproduce),
 }
 
 #[derive(Args, Debug)]
@@ -108,7 +111,8 @@ pub(crate) fn run(what: &What, screen: &mut Screen) -> Result<(), Failure> {
     let (name, subject, next, asked) = match what {
         What::Linear(asked) => ("linear", "linear regression", "relu", asked),
         What::Relu(asked) => ("relu", "ReLU regression", "convex", asked),
-        What::Convex(Parts { asked, .. }) => ("convex", "convex optimisation", "linear", asked),
+        What::Convex(Parts { asked, .. }) => ("convex", "convex optimisation", "features", asked),
+        What::Features(asked) => ("features", "feature learning", "linear", asked),
     };
     let started = Instant::now();
     let size = match (asked.quick, asked.tiny) {
@@ -153,6 +157,7 @@ pub(crate) fn run(what: &What, screen: &mut Screen) -> Result<(), Failure> {
         What::Linear(_) => regression(Link::Linear, data, draw, &progress, &mut report)?,
         What::Relu(_) => regression(Link::Relu, data, draw, &progress, &mut report)?,
         What::Convex(Parts { only, .. }) => convex::run(data, *only, draw, &progress, &mut report)?,
+        What::Features(_) => features::run(draw, &progress, &mut report)?,
     }
     drop(progress);
     report.seconds = started.elapsed().as_secs_f64();

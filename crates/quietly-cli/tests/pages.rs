@@ -20,7 +20,7 @@ const SCHEMES: [&str; 9] = [
     "correlated",
 ];
 
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 12] = [
     "example",
     "init",
     "bounds",
@@ -31,6 +31,7 @@ const TABLES: [&str; 11] = [
     "evaluate",
     "certificate",
     "compare",
+    "diagnose",
     "reproduce",
 ];
 
@@ -54,6 +55,7 @@ fn every_help_page_starts_with_an_example_that_works() {
         "reproduce linear",
         "reproduce relu",
         "reproduce convex",
+        "reproduce features",
     ]
     .map(String::from)
     .into();

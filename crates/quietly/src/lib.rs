@@ -76,6 +76,7 @@ mod design;
 mod error;
 mod evaluate;
 mod exact;
+pub mod features;
 mod full_batch;
 pub mod kan;
 mod lattice;

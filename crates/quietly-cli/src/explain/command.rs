@@ -1,7 +1,7 @@
 //! C: the command line, and the world around it.
 use super::Entry;
 
-pub(super) const ENTRIES: [Entry; 13] = [
+pub(super) const ENTRIES: [Entry; 14] = [
     Entry {
         code: "C01",
         title: "participation is missing or ambiguous",
@@ -105,5 +105,13 @@ pub(super) const ENTRIES: [Entry; 13] = [
         fix: "Run it again with another --seed. If it is caught again, release nothing made in this way, and report it; \
               with --broken it was to be expected.",
         example: "quietly audit canary --epsilon 1",
+    },
+    Entry {
+        code: "C14",
+        title: "diagnose needs to know more",
+        why: "A diagnosis is about one signal: of a known strength, --snr with --rows, or the one in a table. Finding it in \
+              a sensitive table gives something away, so it has a price, --spend; in a public table it has none.",
+        fix: "Give --snr and --rows, or a table with --target and either --spend or --public.",
+        example: "quietly diagnose clinic.csv --target sex --epsilon 1 --spend 0.1",
     },
 ];

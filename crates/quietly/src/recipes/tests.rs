@@ -208,12 +208,13 @@ fn changed_plans_are_refused() {
         let sampled = |plan: &mut Plan, more: u64| match &mut plan.sampler {
             Sampler::Allocation { steps } | Sampler::Parts { steps } => *steps += more,
             Sampler::Poisson { steps, .. } | Sampler::Places { steps } => *steps += more,
-            Sampler::Full => {}
+            _ => {}
         };
         change("less noise", &|plan| {
             for charge in plan.stages.iter_mut().flat_map(|s| &mut s.charges) {
                 match &mut charge.mechanism {
-                    crate::Mechanism::Gaussian { noise } => *noise *= 0.9,
+                    crate::Mechanism::Gaussian { noise }
+                    | crate::Mechanism::Mixed { noise, .. } => *noise *= 0.9,
                     crate::Mechanism::Selection { add_remove, replace_one } => {
                         (*add_remove, *replace_one) = (2.0 * *add_remove, 2.0 * *replace_one);
                     }

@@ -70,7 +70,10 @@ mod tests {
     use quietly_noise::Key;
 
     use super::*;
-    use crate::charge::{Charge, Stage};
+    use crate::{
+        charge::{Charge, Stage},
+        recipes::GRADIENT,
+    };
 
     /// Every prefix is the sum of its leaves, up to noise; each release is counted, and no row is in more nodes than
     /// it is charged for.

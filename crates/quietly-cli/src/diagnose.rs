@@ -1,0 +1,273 @@
+//! `quietly diagnose`: whether a signal can be learnt at a budget, and what would be enough.
+use std::path::PathBuf;
+
+use clap::Args;
+use quietly::{
+    Budget, Certificate, Encoding, Neighbours,
+    features::{Diagnosis, Separation, private_separation, public_separation},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    failure::Failure,
+    number::{Count, Number},
+    screen::{Progress, Screen, WIDTH},
+    tables::{Reading, SchemaFile, Spending, key},
+    words,
+};
+
+#[derive(Args, Debug)]
+pub(crate) struct Diagnose {
+    /// A table whose signal is estimated; none with --snr
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The signal-to-noise ratio, if it is known: half the distance of the class means over the spread within a class
+    #[arg(long, value_name = "X")]
+    snr: Option<Number>,
+    /// About how many rows there are; of a table its schema says it
+    #[arg(long, value_name = "N")]
+    rows: Option<Count>,
+    /// The column with the classes
+    #[arg(long, value_name = "COLUMN")]
+    target: Option<String>,
+    /// Columns that count, with commas; all others of the schema by default
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    features: Option<Vec<String>>,
+    #[command(flatten)]
+    schema: SchemaFile,
+    /// What the estimate may cost, on top of --epsilon and at the same delta
+    #[arg(long, value_name = "E", conflicts_with = "public")]
+    spend: Option<Number>,
+    /// Anybody may see the table: its signal is computed exactly, and costs nothing
+    #[arg(long)]
+    public: bool,
+    #[command(flatten)]
+    spending: Spending,
+    /// How many steps, of a network as in the paper
+    #[arg(long, value_name = "T")]
+    steps: Option<Count>,
+    /// The power of the network's ReLU
+    #[arg(long, value_name = "Q", default_value = "3")]
+    power: Number,
+    /// A fixed seed, for tests: whoever knows it can remove the noise
+    #[arg(long, value_name = "N", requires = "spend")]
+    seed: Option<Count>,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// Where the signal is known from.
+enum Signal {
+    Typed,
+    Public(Separation),
+    Private(Separation, Box<Certificate>),
+}
+
+/// Says whether it is enough, and what would be.
+pub(crate) fn run(asked: &Diagnose, screen: &mut Screen) -> Result<(), Failure> {
+    let wrong = |what: &str| Err(Failure::Signal(what.into()));
+    let (diagnosis, signal) = match (asked.files.first(), asked.snr) {
+        (None, None) => return wrong("there is neither"),
+        (Some(_), Some(_)) => return wrong("there are both"),
+        (None, Some(snr)) => {
+            if asked.spend.is_some() || asked.public || asked.target.is_some() {
+                return wrong("--target, --spend and --public are for a table");
+            }
+            let Some(rows) = asked.rows else { return wrong("with --snr, give --rows, too") };
+            let rows = rows.at_least_one("rows")?;
+            (asked.diagnosis(snr.0, rows, asked.spending.budget(rows)?)?, Signal::Typed)
+        }
+        (Some(first), None) => {
+            let Some(target) = &asked.target else {
+                return wrong("with a table, give --target, the column with the classes");
+            };
+            if asked.rows.is_some() {
+                return wrong(
+                    "--rows is for --snr; the schema of a table says how many rows it has",
+                );
+            }
+            if asked.spend.is_none() && !asked.public {
+                return wrong(
+                    "with a table, say what its estimate may cost, --spend 0.1, or that it is --public",
+                );
+            }
+            let schema = asked.schema.read(first)?;
+            let source = asked.reading.open(&asked.files, schema.features)?;
+            let columns = asked.features.as_deref();
+            let encoding = Encoding::new(&schema, source.columns(), columns, Some(target))
+                .map_err(quietly::Error::from)?;
+            let budget = asked.spending.budget(schema.rows)?;
+            // What is refused is refused before anything is spent.
+            asked.diagnosis(1.0, schema.rows, budget)?;
+            let threads = asked.reading.threads()?;
+            let progress = Progress::new("looking for the signal");
+            let signal = match asked.spend {
+                None => Signal::Public(public_separation(&source, &encoding, threads)?),
+                Some(spend) => {
+                    let price = Budget::new(spend.0, budget.delta())?.under(budget.neighbours());
+                    expect_finite(price)?;
+                    let (rows, unit) = (schema.rows, &schema.unit);
+                    let key = key(asked.seed)?;
+                    let (found, certificate) =
+                        private_separation(&source, &encoding, rows, unit, price, key, threads)?;
+                    Signal::Private(found, Box::new(certificate))
+                }
+            };
+            drop(progress);
+            let snr = signal.separation().map_or(0.0, |s| s.snr);
+            (asked.diagnosis(snr, schema.rows, budget)?, signal)
+        }
+    };
+    if asked.reading.json {
+        return Ok(screen.say_json(&report(&diagnosis, &signal))?);
+    }
+    screen.say(&signal.told(&diagnosis))?;
+    screen.say(&numbers(&diagnosis))?;
+    let verdict = format!("verdict: {}", diagnosis.sentences().join(" "));
+    screen.say(&format!("\n{}", words::wrap(&verdict, "", WIDTH)))?;
+    screen.say(&words::wrap(&least(&diagnosis), "", WIDTH))?;
+    if let Signal::Private(_, certificate) = &signal {
+        screen.say(&format!("\nThe estimate:\n{certificate}"))?;
+    }
+    let next = match signal {
+        Signal::Typed => "quietly reproduce features --quick",
+        _ => "stronger features are worth as much as more rows: docs/features.md",
+    };
+    Ok(screen.say(&format!("\nnext: {next}"))?)
+}
+
+fn expect_finite(budget: Budget) -> Result<(), Failure> {
+    if budget.is_private() {
+        return Ok(());
+    }
+    let (name, want) = ("epsilon", "finite: without privacy there is nothing to diagnose");
+    Err(quietly_accounting::Error::Parameter { name, want, got: budget.epsilon() }.into())
+}
+
+impl Diagnose {
+    fn diagnosis(&self, snr: f64, rows: u64, budget: Budget) -> Result<Diagnosis, Failure> {
+        expect_finite(budget)?;
+        let diagnosis = Diagnosis::new(snr, rows, budget)?.power(self.power.0)?;
+        match self.steps {
+            Some(steps) => Ok(diagnosis.steps(steps.get("steps")?)?),
+            None => Ok(diagnosis),
+        }
+    }
+}
+
+impl Signal {
+    fn separation(&self) -> Option<&Separation> {
+        match self {
+            Signal::Typed => None,
+            Signal::Public(found) | Signal::Private(found, _) => Some(found),
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Signal::Typed => "typed",
+            Signal::Public(_) => "public",
+            Signal::Private(..) => "private",
+        }
+    }
+
+    /// The signal, where it is from and what it cost.
+    fn told(&self, diagnosis: &Diagnosis) -> String {
+        let Some(found) = self.separation() else {
+            return format!("signal  SNR {}, as typed", diagnosis.snr());
+        };
+        let mut text = format!(
+            "signal  SNR {:.3}, within {:.3} to {:.3} by two standard deviations; {} classes",
+            found.snr, found.low, found.high, found.classes
+        );
+        if let Some(directions) = found.directions {
+            text += &format!(
+                "\n        on {directions} random directions, as so many features would drown in noise"
+            );
+        }
+        if !found.stands_out() {
+            text += "\n        which is no more than noise or chance can make";
+        }
+        text + &match self {
+            Signal::Private(_, certificate) => format!(
+                "\nspent   epsilon {} at delta {:e} on this estimate ({}){}; training comes on top",
+                words::high(certificate.epsilon),
+                certificate.asked.delta(),
+                certificate.asked.neighbours().name(),
+                if certificate.test_only { ", TEST ONLY as a seed was given" } else { "" }
+            ),
+            _ => "\nspent   nothing: the table was declared public, and its rows were used as they are; NOT private".into(),
+        }
+    }
+}
+
+/// The three numbers and their limits.
+fn numbers(diagnosis: &Diagnosis) -> String {
+    let budget = diagnosis.budget();
+    let apart = match budget.neighbours() {
+        Neighbours::AddRemove => "1",
+        Neighbours::ReplaceOne => "2",
+    };
+    let time = match diagnosis.time() {
+        Some(time) => {
+            format!("{:<9} steps over what the signal takes; from 2 on", words::low(time))
+        }
+        None => "-         not judged: no --steps were given".into(),
+    };
+    format!(
+        "budget  epsilon {} at delta {:e} ({}), about {} rows\n\
+         \n\
+         Q_priv  {:<9} SNR n mu / {apart}: signal over privacy's noise; enough from 30, no below 10\n\
+         Q_stat  {:<9} SNR^q n: signal over what is memorised anyway; from 10 on\n\
+         Q_time  {time}",
+        budget.epsilon(),
+        budget.delta(),
+        budget.neighbours().name(),
+        diagnosis.rows(),
+        words::low(diagnosis.privacy()),
+        words::low(diagnosis.statistics()),
+    )
+}
+
+fn least(diagnosis: &Diagnosis) -> String {
+    let told = |value: Option<String>| value.unwrap_or_else(|| "none".into());
+    format!(
+        "Least that is enough, all else as it is: rows {}, epsilon {}, SNR {}.",
+        told(diagnosis.least_rows().map(|n| n.to_string())),
+        told(diagnosis.least_epsilon().map(words::high)),
+        told(diagnosis.least_snr().map(words::high)),
+    )
+}
+
+fn report(diagnosis: &Diagnosis, signal: &Signal) -> Value {
+    let budget = diagnosis.budget();
+    let mut value = json!({
+        "snr": diagnosis.snr(),
+        "snr_from": signal.name(),
+        "rows": diagnosis.rows(),
+        "epsilon": budget.epsilon(),
+        "delta": budget.delta(),
+        "neighbours": budget.neighbours().name(),
+        "q_priv": diagnosis.privacy(),
+        "q_stat": diagnosis.statistics(),
+        "q_time": diagnosis.time(),
+        "verdict": diagnosis.verdict().name(),
+        "says": diagnosis.sentences(),
+        "multiply_snr_rows_by": words::json(diagnosis.factor()),
+        "least": {
+            "rows": diagnosis.least_rows(),
+            "epsilon": diagnosis.least_epsilon(),
+            "snr": diagnosis.least_snr(),
+        },
+    });
+    if let Some(found) = signal.separation() {
+        value["separation"] = serde_json::to_value(found).expect("plain fields");
+        value["private"] = matches!(signal, Signal::Private(..)).into();
+    }
+    if let Signal::Private(_, certificate) = signal {
+        value["spent"] = words::json(certificate.epsilon);
+        value["test_only"] = certificate.test_only.into();
+        value["certificate"] = serde_json::to_value(certificate).expect("plain fields");
+    }
+    value
+}
