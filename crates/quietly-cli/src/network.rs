@@ -14,8 +14,6 @@ use crate::{
 
 /// Residuals count in full up to this part of half the target's range.
 const ROBUST: f64 = 0.25;
-/// With more inputs or classes than these a wider and coarser network is taken.
-const MANY_INPUTS: usize = 48;
 
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Networks (fit kan)")]
@@ -110,11 +108,7 @@ impl Network {
             _ => Input::Plain,
         };
         let inputs: Vec<Input> = encoding.features().iter().map(|f| input(&f.kind)).collect();
-        let many = classes > 2 || inputs.len() > MANY_INPUTS;
         let mut shape = NetworkShape::new(inputs, loss);
-        if many {
-            (shape.hidden, shape.basis) = (vec![128], 5);
-        }
         if let Some(hidden) = &self.hidden {
             let unit = |part: &str| part.trim().parse::<usize>().ok();
             let units: Option<Vec<usize>> = hidden.split(',').map(unit).collect();

@@ -182,9 +182,8 @@ impl Kan {
         let Candidate { sampler, noise, steps } = taken;
         (plan.sampler, training.noise, training.steps) = (sampler, noise, steps);
         training.rejected = rejected;
-        training.step_size = self
-            .step_size
-            .unwrap_or_else(|| choice::step_size(&training.shape, rows, &plan.budget, &taken));
+        training.step_size =
+            self.step_size.unwrap_or_else(|| choice::step_size(rows, &plan.budget, &taken));
         training.check()?;
         let roomy = Network::new(training.shape.clone(), training.seed)?.sensitivity(clip).bound;
         plan.network = Some(training);
@@ -199,7 +198,7 @@ impl Kan {
     fn clip_norm(&self) -> Result<f64, Error> {
         match self.clip {
             Clip::At(clip) => Ok(clip),
-            Clip::Usual if self.shape.loss.outputs() > 1 => Ok(0.5),
+            Clip::Usual if self.shape.loss.outputs() > 1 => Ok(0.25),
             Clip::Usual => Ok(0.3),
             Clip::Never => {
                 let want =

@@ -78,8 +78,8 @@ pub enum LastLayer {
 ///
 /// let shape = NetworkShape::new(vec![Input::Spline; 10], NetworkLoss::Logistic);
 /// shape.check()?;
-/// assert_eq!((shape.hidden.as_slice(), shape.basis, shape.degree), ([32].as_slice(), 8, 3));
-/// assert_eq!(shape.weights(), 10 * 8 * 32);
+/// assert_eq!((shape.hidden.as_slice(), shape.basis, shape.degree), ([64].as_slice(), 6, 3));
+/// assert_eq!(shape.weights(), 10 * 6 * 64);
 /// # Ok::<(), quietly::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -99,9 +99,11 @@ pub struct NetworkShape {
 }
 
 impl NetworkShape {
-    /// One hidden layer of 32 units, cubic splines on 5 intervals, the last layer fixed.
+    /// One hidden layer of 64 units, cubic splines on 3 intervals, the last layer fixed; for several classes 128 units and 2
+    /// intervals.
     pub fn new(inputs: Vec<Input>, loss: NetworkLoss) -> Self {
-        Self { inputs, hidden: vec![32], basis: 8, degree: 3, loss, last: LastLayer::Fixed }
+        let (units, basis) = if loss.outputs() > 1 { (128, 5) } else { (64, 6) };
+        Self { inputs, hidden: vec![units], basis, degree: 3, loss, last: LastLayer::Fixed }
     }
 
     /// Whether such a network can be made.
@@ -187,7 +189,8 @@ mod tests {
 
     fn mixed() -> NetworkShape {
         let inputs = vec![Input::Plain, Input::Spline, Input::Spline, Input::Plain];
-        NetworkShape::new(inputs, NetworkLoss::Softmax { classes: 3 })
+        let loss = NetworkLoss::Softmax { classes: 3 };
+        NetworkShape { basis: 8, ..NetworkShape::new(inputs, loss) }
     }
 
     #[test]
