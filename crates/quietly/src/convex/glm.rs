@@ -44,8 +44,16 @@ impl Glm {
         let rows = scores.iter_mut().zip(targets);
         match self.loss {
             // On its own, so that rows are worked on side by side.
-            Loss::Logistic => rows.for_each(|(u, y)| *u = self.held(Loss::Logistic.slope(*u, *y))),
-            loss => rows.for_each(|(u, y)| *u = self.held(loss.slope(*u, *y))),
+            Loss::Logistic => {
+                for (u, y) in rows {
+                    *u = self.held(Loss::Logistic.slope(*u, *y));
+                }
+            }
+            loss => {
+                for (u, y) in rows {
+                    *u = self.held(loss.slope(*u, *y));
+                }
+            }
         }
     }
 

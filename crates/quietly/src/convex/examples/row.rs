@@ -17,7 +17,11 @@ impl Row<'_> {
         match self {
             Row::Dense(x) => lanes(x, w, |x, w| x * w),
             Row::Sparse(index, values) => {
-                index.iter().zip(values).map(|(&j, x)| w[j as usize] * x).sum()
+                let mut sum = 0.0;
+                for (&j, x) in index.iter().zip(values) {
+                    sum += w[j as usize] * x;
+                }
+                sum
             }
         }
     }
@@ -26,9 +30,16 @@ impl Row<'_> {
     #[inline(always)]
     pub(crate) fn add_to(self, c: f64, sum: &mut [f64]) {
         match self {
-            Row::Dense(x) => sum.iter_mut().zip(x).for_each(|(s, x)| *s += c * x),
+            // Loops, as closures are not always inlined.
+            Row::Dense(x) => {
+                for (s, x) in sum.iter_mut().zip(x) {
+                    *s += c * x;
+                }
+            }
             Row::Sparse(index, values) => {
-                index.iter().zip(values).for_each(|(&j, x)| sum[j as usize] += c * x);
+                for (&j, x) in index.iter().zip(values) {
+                    sum[j as usize] += c * x;
+                }
             }
         }
     }
@@ -70,8 +81,13 @@ fn lanes(a: &[f64], b: &[f64], f: impl Fn(f64, f64) -> f64) -> f64 {
             sums[lane] += f(a[lane], b[lane]);
         }
     }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| f(*a, *b)).sum();
-    ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7])) + rest
+    let mut rest = 0.0;
+    for (a, b) in a_rest.iter().zip(b_rest) {
+        rest += f(*a, *b);
+    }
+    // Opaque to the optimiser, which otherwise turns the loop before around to suit these sums.
+    let s = std::hint::black_box(sums);
+    ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7])) + rest
 }
 
 impl<'a> From<&'a Sparse> for Features<'a> {

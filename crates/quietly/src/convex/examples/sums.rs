@@ -76,7 +76,9 @@ impl<S: Slopes> Block for Part<'_, S> {
             let some = start..rows.end.min(start + RUN);
             let scales = &mut scales[..some.len()];
             let written = &mut written[..some.len() * outputs];
-            scales.iter_mut().zip(some.clone()).for_each(|(scale, i)| *scale = examples.scale(i));
+            for (scale, i) in scales.iter_mut().zip(some.clone()) {
+                *scale = examples.scale(i);
+            }
             slopes.write(some.clone(), scales, written);
             for (k, (i, scale)) in some.zip(scales).enumerate() {
                 // Whatever a null record holds, it adds nothing.
