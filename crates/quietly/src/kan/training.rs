@@ -1,7 +1,9 @@
 //! How a network is trained: public, part of the plan.
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
-use super::shape::NetworkShape;
+use super::shape::{LastLayer, NetworkShape};
 use crate::{charge::Mixing, error::Error};
 
 /// How a network is trained: everything public about it.
@@ -91,5 +93,28 @@ impl Training {
             NetworkNoise::Mixed { mixing } => mixing.check(),
             NetworkNoise::Independent | NetworkNoise::Tree => Ok(()),
         }
+    }
+}
+
+impl fmt::Display for Training {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NetworkShape { inputs, hidden, basis, degree, last, .. } = &self.shape;
+        let units: Vec<String> = hidden.iter().map(ToString::to_string).collect();
+        let last = match last {
+            LastLayer::Fixed => "the last layer fixed",
+            LastLayer::Trainable => "the last layer trained",
+        };
+        writeln!(
+            f,
+            "network: {} inputs, {basis} splines of degree {degree} each, {} units, {last}: {} weights",
+            inputs.len(),
+            units.join(" then "),
+            self.shape.weights()
+        )?;
+        writeln!(f, "  gradients cut at {:.3}, steps of {:.3}", self.clip, self.step_size)?;
+        for Alternative { what, noise } in &self.rejected {
+            writeln!(f, "  rejected, with {noise:.2} times the noise: {what}")?;
+        }
+        Ok(())
     }
 }

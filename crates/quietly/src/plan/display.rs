@@ -10,7 +10,8 @@ use crate::{
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.budget.is_private() {
-            return write!(f, "least squares without noise: NO PRIVACY");
+            let what = if self.network.is_some() { "a network" } else { "least squares" };
+            return write!(f, "{what} without noise: NO PRIVACY");
         }
         match self.sampler {
             Sampler::Full => writeln!(f, "full batch: every row in every step")?,
@@ -49,6 +50,9 @@ impl fmt::Display for Plan {
                 let whom = stage.whom(charge);
                 writeln!(f, "  {:>3} x {:<28} {how}{whom}", stage.steps, charge.purpose)?;
             }
+        }
+        if let Some(training) = &self.network {
+            write!(f, "{training}")?;
         }
         if self.design.is_some() && self.reach() == Reach::Weights {
             writeln!(
