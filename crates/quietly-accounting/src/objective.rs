@@ -254,6 +254,49 @@ mod tests {
         }
     }
 
+    /// The minimiser itself in one dimension, whose density is known: no more than is charged, where a record is added, removed or
+    /// replaced.
+    #[test]
+    fn the_minimiser_of_one_weight_leaks_no_more_than_is_charged() {
+        let (strong, noise) = (1.5_f64, 3.0_f64);
+        // log(1 + e^-yw): its slope and its curvature.
+        let row = |y: f64, w: f64| {
+            let s = 1.0 / (1.0 + (y * w).exp());
+            (-y * s, s * (1.0 - s))
+        };
+        let density = |y: Option<f64>, w: f64| {
+            let (slope, bend) = y.map_or((0.0, 0.0), |y| row(y, w));
+            // b = -(slope + Λw), and how fast it moves with w.
+            let b = slope + strong * w;
+            let normal =
+                (-0.5 * (b / noise).powi(2)).exp() / (noise * (2.0 * std::f64::consts::PI).sqrt());
+            normal * (strong + bend)
+        };
+        let leak = |p: Option<f64>, q: Option<f64>, epsilon: f64| -> f64 {
+            let width = 60.0 / 60_000.0;
+            let at = |k: i32| -30.0 + width * (f64::from(k) + 0.5);
+            let over = |w: f64| (density(p, w) - epsilon.exp() * density(q, w)).max(0.0);
+            (0..60_000).map(|k| width * over(at(k))).sum()
+        };
+        let event = Event::objective(noise, 0.25 / strong, Slopes::Logistic { most: 1.0 }).unwrap();
+        for (pairs, neighbours) in [
+            (vec![(Some(1.0), None), (None, Some(1.0))], Neighbours::AddRemove),
+            (vec![(Some(1.0), Some(-1.0))], Neighbours::ReplaceOne),
+        ] {
+            for target in [0.05, 0.2, 0.4] {
+                let found = delta(&event, neighbours, target).unwrap().upper;
+                let leaks = pairs.iter().map(|(p, q)| leak(*p, *q, target));
+                let most = leaks.fold(0.0, f64::max);
+                assert!(most <= found, "{neighbours:?} {target}: {most} above {found}");
+                assert!(most > 0.0 && found < 1.0);
+            }
+        }
+        // A record that is left out of the price would be seen.
+        let cheap = Event::objective(8.0 * noise, 0.01, Slopes::Logistic { most: 1.0 }).unwrap();
+        let price = delta(&cheap, Neighbours::AddRemove, 0.05).unwrap().upper;
+        assert!(leak(Some(1.0), None, 0.05) > price);
+    }
+
     /// A single shift that a record fixes costs what a Gaussian does, plus the determinants; two signs cost a little more.
     #[test]
     fn corners_cost_what_their_gaussians_do() {

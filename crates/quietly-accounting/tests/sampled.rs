@@ -1,7 +1,7 @@
 //! Poisson and fixed-size samples against brute force, and the two counterexamples that must never be priced away.
 mod common;
 use common::*;
-use quietly_accounting::{Event, epsilon};
+use quietly_accounting::{Event, Neighbours, epsilon};
 
 /// δ(ε - L) bends within about the rate: a small one wants many nodes, and is composed twice only.
 const RATES: [(f64, f64, usize); 5] =
@@ -205,5 +205,22 @@ fn a_run_that_certainly_leaks_is_charged_so() {
     for eps in [0.13, 1000.0] {
         let answer = asked(&sized, ReplaceOne, eps);
         assert!(answer.upper > 0.9, "{eps} {answer:?}");
+    }
+}
+
+/// A sample of everybody is no sample: the price of a full sum, for a replaced record that of a sum which moves twice as far.
+#[test]
+fn a_sample_of_all_records_costs_what_a_full_sum_does() {
+    for noise in [0.8, 2.0, 6.0] {
+        for neighbours in [Neighbours::AddRemove, Neighbours::ReplaceOne] {
+            let price = |event: Event| epsilon(&event, neighbours, 1e-5).unwrap().upper;
+            let sampled = price(Event::poisson(1.0, noise).unwrap());
+            let full = price(Event::gaussian(noise).unwrap());
+            assert!((sampled / full - 1.0).abs() < 2e-3, "{noise} {neighbours:?} {sampled} {full}");
+        }
+        let doubled = epsilon(&Event::gaussian(0.5 * noise).unwrap(), Neighbours::AddRemove, 1e-5);
+        let replaced = epsilon(&Event::poisson(1.0, noise).unwrap(), Neighbours::ReplaceOne, 1e-5);
+        let (doubled, replaced) = (doubled.unwrap().upper, replaced.unwrap().upper);
+        assert!((replaced / doubled - 1.0).abs() < 2e-3, "{noise} {replaced} {doubled}");
     }
 }
