@@ -31,6 +31,7 @@ pub(crate) use self::{
 mod activation;
 mod basis;
 mod bound;
+mod buckets;
 mod choice;
 mod clipped;
 mod draw;
