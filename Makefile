@@ -3,7 +3,7 @@
 # make bench         the speed targets (make bench ONLY=regression for one group)
 # make accuracy      regression and classification on real tables beside the best rivals; DATA=folder
 # make clean         remove what was built
-.PHONY: demo test bench bench-diffprivlib bench-memory accuracy clean
+.PHONY: demo test bench bench-diffprivlib bench-torch bench-memory accuracy clean
 
 CARGO ?= cargo
 TARGET = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
@@ -42,6 +42,7 @@ bench:
 	@mkdir -p $(TARGET)
 	@bench/.venv/bin/python bench/rivals.py $(TARGET) $(ONLY) > $(TARGET)/rivals.jsonl
 	@$(if $(filter-out convex,$(ONLY)),,$(MAKE) --no-print-directory bench-diffprivlib)
+	@test ! -f $(TARGET)/torch.jsonl || cat $(TARGET)/torch.jsonl >> $(TARGET)/rivals.jsonl
 	@$(TARGET)/release/quietly-bench --rivals $(TARGET)/rivals.jsonl $(ONLY)
 
 # diffprivlib does not start beside newer releases of scikit-learn: it has a place of its own.
@@ -49,6 +50,14 @@ bench-diffprivlib:
 	@test -x bench/.venv-diffprivlib/bin/python || python3 -m venv bench/.venv-diffprivlib
 	@bench/.venv-diffprivlib/bin/pip install --quiet --disable-pip-version-check diffprivlib==0.6.6 "scikit-learn<1.6"
 	@bench/.venv-diffprivlib/bin/python bench/rivals.py $(TARGET) diffprivlib >> $(TARGET)/rivals.jsonl
+
+# Torch is large, and only this needs it: `make bench-torch`, then `make bench ONLY=kan` shows the ratios.
+bench-torch:
+	@test -x bench/.venv-torch/bin/python || python3 -m venv bench/.venv-torch
+	@bench/.venv-torch/bin/pip install --quiet --disable-pip-version-check torch numpy \
+		|| echo "torch is left out: it cannot be installed here"
+	@mkdir -p $(TARGET)
+	@bench/.venv-torch/bin/python bench/torch_kan.py > $(TARGET)/torch.jsonl || echo "torch is left out: it does not run here"
 
 # Writes a table of more than 5 GB into the folder for temporary files, and removes it afterwards.
 bench-memory:

@@ -76,7 +76,7 @@ fn main() -> ExitCode {
             "accounting" => accounting::lines(&rivals),
             "regression" => regression::lines(&rivals),
             "convex" => convex::lines(&rivals),
-            "kan" => kan::lines(),
+            "kan" => kan::lines(&rivals),
             "recipe" => recipe::lines(),
             "breakdown" => regression::breakdown(),
             "memory" => memory::lines(),

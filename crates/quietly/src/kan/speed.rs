@@ -1,5 +1,7 @@
 //! How long a step takes, on made-up rows.
-use std::time::Instant;
+use std::{num::NonZero, time::Instant};
+
+use quietly_noise::{Key, RoundedNormal};
 
 use super::{
     features::Prepared,
@@ -8,12 +10,17 @@ use super::{
 };
 use crate::error::Error;
 
+/// Where gradients are cut.
+const CLIP: f64 = 0.3;
+
 /// Seconds of the fastest of several steps.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct StepSpeed {
     /// The exact sum of clipped gradients.
     pub clipped: f64,
+    /// The same with noise, independent in every step.
+    pub noisy: f64,
     /// The sum of gradients as they are.
     pub plain: f64,
 }
@@ -52,12 +59,19 @@ pub fn step_speed(
     let rows = Prepared::new(shape, &features, &labels);
     let which: Vec<u32> = (0..batch as u32).map(|i| (i * 7 + i % 3) % rows.len() as u32).collect();
     let (mut exact, mut plain) = (vec![0; shape.weights()], vec![0.0; shape.weights()]);
-    let mut speed = StepSpeed { clipped: f64::INFINITY, plain: f64::INFINITY };
+    let mut speed =
+        StepSpeed { clipped: f64::INFINITY, noisy: f64::INFINITY, plain: f64::INFINITY };
+    let noise = RoundedNormal::new(4.0 * network.sensitivity(CLIP).bound)?;
+    let stream = Key::from_seed(1).stream("speed");
+    let cores = NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN);
     // In turn, so that other work on the machine hits both alike.
-    for _ in 0..runs {
+    for run in 0..runs {
+        exact.fill(0);
         let start = Instant::now();
-        network.clipped_sum(&rows, &which, 0.3, threads, &mut exact);
+        network.clipped_sum(&rows, &which, CLIP, threads, &mut exact);
         speed.clipped = speed.clipped.min(start.elapsed().as_secs_f64());
+        noise.add_threads(&stream, run as u64, &mut exact, cores)?;
+        speed.noisy = speed.noisy.min(start.elapsed().as_secs_f64());
         let start = Instant::now();
         network.plain_sum(&rows, &which, threads, &mut plain);
         speed.plain = speed.plain.min(start.elapsed().as_secs_f64());
