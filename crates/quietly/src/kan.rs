@@ -36,9 +36,12 @@ mod choice;
 mod clipped;
 mod draw;
 mod features;
+mod functions;
 mod gradient;
 mod layer;
 mod network;
+#[cfg(test)]
+mod plan_tests;
 mod planning;
 #[cfg(test)]
 mod reference;
@@ -49,5 +52,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod train;
+#[cfg(test)]
+mod train_tests;
 mod trained;
 mod training;

@@ -338,6 +338,15 @@ impl Door {
         work.transpose().map_err(|_| Error::Stopped)
     }
 
+    /// Private work that may have run out of random bits, which no row decides, and cannot fail otherwise.
+    pub(crate) fn unless_exhausted<T>(
+        work: Private<Result<T, Error>>,
+    ) -> Result<Private<T>, Error> {
+        // Whatever it says, no more than this leaves.
+        let exhausted = quietly_noise::Error::Exhausted { step: 0, coordinate: 0 };
+        work.transpose().map_err(|_| exhausted.into())
+    }
+
     fn gaussian(&mut self, purpose: &str) -> (f64, &Stream, u64) {
         let (mechanism, stream, step) = self.enter(purpose);
         let Mechanism::Gaussian { noise } = mechanism else {

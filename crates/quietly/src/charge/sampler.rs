@@ -55,7 +55,8 @@ pub enum Sampler {
         steps: u64,
         /// Rows to a step.
         batch: u64,
-        /// How many rows there are.
+        /// How many rows there are. A plan that is written down has another `rows` beside it.
+        #[serde(rename = "of_rows")]
         rows: u64,
     },
 }

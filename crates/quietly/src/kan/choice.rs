@@ -92,7 +92,12 @@ impl Candidate {
 
     /// J.
     fn cost(&self, budget: &Budget) -> Result<f64, Error> {
-        Ok(noise(self, budget)? * self.left()? / (self.share() * self.steps as f64))
+        self.cost_of(noise(self, budget)?)
+    }
+
+    /// The same for a κ that is known.
+    pub(super) fn cost_of(&self, noise: f64) -> Result<f64, Error> {
+        Ok(noise * self.left()? / (self.share() * self.steps as f64))
     }
 
     fn words(&self) -> String {
@@ -134,7 +139,8 @@ pub(super) fn choose(
 fn candidates(wishes: &Wishes, rows: u64, budget: &Budget) -> Result<Vec<Candidate>, Error> {
     let replaced = budget.neighbours() == quietly_accounting::Neighbours::ReplaceOne;
     let affordable = (rows * FULL_STEPS) as f64 <= AFFORDABLE;
-    let batches = wishes.batches.unwrap_or(BATCHES.max(rows.div_ceil(1 << 16)));
+    let usual = BATCHES.max(rows.div_ceil(1 << 16)).min(rows.max(2));
+    let batches = wishes.batches.unwrap_or(usual);
     let fine = (2..=rows.max(2)).contains(&batches);
     Error::unless(fine, "batches", "at least 2, and no more than rows", batches)?;
     let passes = wishes.passes.unwrap_or(PASSES);
@@ -166,9 +172,12 @@ fn candidates(wishes: &Wishes, rows: u64, budget: &Budget) -> Result<Vec<Candida
     };
     let mixed = |lambda: f64| Mixing::lambda(lambda).map(|mixing| NetworkNoise::Mixed { mixing });
     if let Some(NetworkNoise::Tree) = wishes.noise {
-        let fine = wishes.sampling.is_none_or(|s| s == Sampling::Cyclic)
-            && wishes.passes.unwrap_or(1) == 1;
-        Error::unless(fine, "noise on a tree", "one pass of rows in one part each", "otherwise")?;
+        let sampling = wishes.sampling.unwrap_or(Sampling::Cyclic);
+        let passes = wishes.passes.unwrap_or(1);
+        let fine = sampling == Sampling::Cyclic && passes == 1;
+        let want = "for one pass of rows in one part each: cyclic sampling, one pass";
+        let got = format!("for {passes} passes of {} sampling", sampling.name());
+        Error::unless(fine, "noise on a tree", want, got)?;
         return Ok(vec![candidate(Sampling::Cyclic, NetworkNoise::Tree)]);
     }
     let samplings = match wishes.sampling {
@@ -199,9 +208,11 @@ fn candidates(wishes: &Wishes, rows: u64, budget: &Budget) -> Result<Vec<Candida
         .map(|(sampling, noise)| candidate(sampling, noise))
         .filter(|candidate| candidate.goes_together(replaced))
         .collect();
-    let want = "a sampler and a noise that have a price together under this relation: fixed-size batches need replace-one, \
-                mixed noise on Poisson samples add-remove";
-    Error::unless(!all.is_empty(), "sampler", want, "others")?;
+    let want = "one that has a price with its noise under this relation: fixed-size batches need replace-one, mixed noise on Poisson \
+                samples add-remove";
+    let asked = wishes.sampling.map_or("any", Sampling::name);
+    let got = format!("{asked} under {}", budget.neighbours().name());
+    Error::unless(!all.is_empty(), "sampling", want, got)?;
     Ok(all)
 }
 

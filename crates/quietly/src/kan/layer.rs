@@ -71,6 +71,11 @@ impl Layer {
         rows.flat_map(|row| row.as_flattened()[..self.shape.outputs].iter().copied())
     }
 
+    /// One weight.
+    pub(super) fn weight(&self, function: usize, output: usize) -> f64 {
+        f64::from(self.weights[function * self.chunks..].as_flattened()[output])
+    }
+
     /// Σ word · weight for every output of several rows, `chunks` chunks for each.
     #[inline(always)]
     pub(super) fn of_rows<const Q: usize>(&self, rows: &[Row<'_>], sums: &mut [Lanes]) {

@@ -70,6 +70,19 @@ pub enum Clip {
     Never,
 }
 
+impl Sampling {
+    /// The word for it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Sampling::Full => "full",
+            Sampling::Poisson => "poisson",
+            Sampling::Bins => "bins",
+            Sampling::Cyclic => "cyclic",
+            Sampling::FixedSize => "fixed-size",
+        }
+    }
+}
+
 impl Kan {
     /// A network of this shape.
     pub fn new(shape: NetworkShape) -> Self {
@@ -185,13 +198,10 @@ impl Kan {
         training.step_size =
             self.step_size.unwrap_or_else(|| choice::step_size(rows, &plan.budget, &taken));
         training.check()?;
-        let roomy = Network::new(training.shape.clone(), training.seed)?.sensitivity(clip).bound;
+        let network = Network::new(training.shape.clone(), training.seed)?;
         plan.network = Some(training);
         plan.calibrate(|noise| vec![stage(&taken, noise)])?;
-        // A noise beyond the lattice would be refused later.
-        let most = plan.stages[0].charges[0].multiplier() * roomy;
-        let want = "enough for noise that still fits the lattice: raise epsilon or delta";
-        Error::unless(most < 2f64.powi(43), "budget", want, budget.epsilon())?;
+        plan.fits_the_lattice(&network)?;
         Ok(plan.sealed())
     }
 
@@ -261,6 +271,27 @@ pub(crate) fn questions(plan: &Plan) -> Option<Vec<Stage>> {
 }
 
 impl Plan {
+    /// J: the noise that the last weights of a network hold in a direction, over what all steps can learn along a gradient that all
+    /// rows agree on, times the number of rows and over the cut. Plans of one network are the better the less it is. None for other
+    /// models, and without a budget.
+    pub fn noise_over_signal(&self) -> Option<f64> {
+        let training = self.network.as_ref()?;
+        let charge = self.stages.first()?.charges.first()?;
+        let candidate =
+            Candidate { sampler: self.sampler, noise: training.noise, steps: training.steps };
+        // On a tree every node has the noise of its depth.
+        let noise = charge.multiplier() / (charge.times as f64).sqrt();
+        candidate.cost_of(noise).ok()
+    }
+
+    /// Refuses noise beyond the lattice, which could not be drawn.
+    pub(super) fn fits_the_lattice(&self, network: &Network) -> Result<(), Error> {
+        let bound = network.sensitivity(self.training().clip).bound;
+        let most = self.stages[0].charges[0].multiplier() * bound;
+        let want = "enough for noise that still fits the lattice: raise epsilon or delta";
+        Error::unless(most < 2f64.powi(43), "budget", want, self.budget.epsilon())
+    }
+
     pub(crate) fn training(&self) -> &Training {
         self.network.as_ref().expect("a network's plan has its training")
     }

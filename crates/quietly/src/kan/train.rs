@@ -80,8 +80,9 @@ pub(crate) fn fit(
     if !plan.budget.is_private() {
         return plainly(training, network, door, prepared, watch);
     }
+    plan.fits_the_lattice(&network)?;
     let draw = prepared.as_ref().map(|rows| Draw::new(plan.sampler, door.sampling(), rows.len()));
-    let mut draw = draw.transpose()?;
+    let mut draw = Door::unless_exhausted(draw)?;
     let batch = rows * share(plan.sampler);
     let mut walk = Walk::new(training, &network)?;
     let mut tree = Tree::default();
@@ -95,7 +96,8 @@ pub(crate) fn fit(
             network.clipped_sum(rows, which, training.clip, threads, &mut sum);
             Ok::<_, Error>(sum)
         });
-        let (sum, unit, bound) = (sum.transpose()?, sensitivity.unit, sensitivity.bound);
+        let (unit, bound) = (sensitivity.unit, sensitivity.bound);
+        let sum = Door::unless_exhausted(sum)?;
         let released = match training.noise {
             NetworkNoise::Independent => door.sum(GRADIENT, LatticeSum { sum, bound, unit })?.0,
             NetworkNoise::Mixed { .. } => {

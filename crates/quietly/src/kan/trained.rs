@@ -8,7 +8,7 @@ use crate::error::Error;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "Stored", into = "Stored")]
 pub struct Trained {
-    network: Network,
+    pub(super) network: Network,
 }
 
 /// What a file keeps.
@@ -36,8 +36,20 @@ impl Trained {
     ///
     /// If there are not as many features as inputs.
     pub fn scores(&self, features: &[f64]) -> Vec<f64> {
-        let row = Prepared::new(self.shape(), features, &[0.0]);
-        self.network.scores(&row, &[0], 1).into_iter().map(f64::from).collect()
+        assert_eq!(features.len(), self.shape().inputs.len(), "one row of features");
+        self.scores_of_rows(features, 1)
+    }
+
+    /// The scores of many rows, one after the other.
+    ///
+    /// # Panics
+    ///
+    /// If the features are not whole rows.
+    pub fn scores_of_rows(&self, features: &[f64], threads: usize) -> Vec<f64> {
+        let count = features.len() / self.shape().inputs.len();
+        let rows = Prepared::new(self.shape(), features, &vec![0.0; count]);
+        let which: Vec<u32> = (0..count as u32).collect();
+        self.network.scores(&rows, &which, threads).into_iter().map(f64::from).collect()
     }
 }
 
