@@ -56,3 +56,5 @@ mod train;
 mod train_tests;
 mod trained;
 mod training;
+#[cfg(test)]
+mod utility_tests;
