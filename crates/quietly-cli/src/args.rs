@@ -19,6 +19,7 @@ use crate::{
     predict::Predict,
     reproduce,
     scheme::{self, Plan, Scheme},
+    show::Look,
     side_by_side::SideBySide,
 };
 
@@ -58,6 +59,8 @@ pub(crate) enum Verb {
     Evaluate(Evaluate),
     /// What a model promises, and why
     Certificate(Show),
+    /// What a model has learnt: weights, or a network's curves
+    Show(Look),
     /// Methods side by side on a table that is public
     Compare(SideBySide),
     /// Whether a signal can be learnt at a budget, and what would be enough

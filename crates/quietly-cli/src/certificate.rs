@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use clap::Args;
 use quietly::Model;
 
-use crate::{failure::Failure, screen::Screen};
+use crate::{failure::Failure, fit, screen::Screen};
 
 #[derive(Args, Debug)]
 pub(crate) struct Show {
@@ -24,10 +24,10 @@ pub(crate) fn run(show: &Show, screen: &mut Screen) -> Result<(), Failure> {
         return Ok(screen.say_json(&value)?);
     }
     let title = format!(
-        "{} regression of {} on {} features",
-        model.link.name(),
+        "{} of {} on {} features",
+        fit::title(model.link, model.network.is_some()),
         model.target,
-        model.weights.len()
+        model.encoding.width()
     );
     screen.say(&screen.bold(&title))?;
     Ok(screen.say(&model.certificate.to_string())?)

@@ -283,15 +283,19 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     }
     let path = path.display();
     screen.say(&format!("saved {path}"))?;
+    let show = match plan.network {
+        Some(_) => format!("\n      quietly show {path} --output functions.svg"),
+        None => String::new(),
+    };
     Ok(screen.say(&format!(
-        "\nnext: quietly certificate {path}\n      quietly predict {path} new.csv --output predictions.csv"
+        "\nnext: quietly certificate {path}\n      quietly predict {path} new.csv --output predictions.csv{show}"
     ))?)
 }
 
 fn headline(plan: &Plan, target: &str, schema: &Schema, screen: &Screen) -> String {
     screen.bold(&format!(
         "{} of {target} on {} features, about {} rows (one {} each)",
-        title(plan),
+        title(plan.link, plan.network.is_some()),
         plan.width,
         plan.rows,
         schema.unit
@@ -299,9 +303,9 @@ fn headline(plan: &Plan, target: &str, schema: &Schema, screen: &Screen) -> Stri
 }
 
 /// What is made, in words.
-fn title(plan: &Plan) -> String {
-    match plan.link {
-        _ if plan.network.is_some() => "Kolmogorov-Arnold network".into(),
+pub(crate) fn title(link: Link, network: bool) -> String {
+    match link {
+        _ if network => "Kolmogorov-Arnold network".into(),
         Link::Svm => "support vector machine".into(),
         link => format!("{} regression", link.name()),
     }

@@ -16,7 +16,7 @@ pub(crate) fn command() -> clap::Command {
         let example = example(&[before, &[line]].concat());
         command = command.mut_subcommand(verb, |c| c.before_help(example).after_help(more));
     }
-    for kind in ["linear", "relu", "convex", "features"] {
+    for kind in ["linear", "relu", "convex", "features", "kan"] {
         let example = example(&[&format!("quietly reproduce {kind} --quick")]);
         command = command
             .mut_subcommand("reproduce", |c| c.disable_help_subcommand(true))
@@ -92,7 +92,7 @@ const ATTACKS: [(&str, &str, &str, &str); 2] = [
 ];
 
 /// A verb, what must be typed before, an example, and what flags cannot say.
-const TABLES: [(&str, &[&str], &str, &str); 12] = [
+const TABLES: [(&str, &[&str], &str, &str); 13] = [
     (
         "example",
         &[],
@@ -155,6 +155,14 @@ const TABLES: [(&str, &[&str], &str, &str); 12] = [
         &FIRST,
         "quietly certificate days.quietly",
         "The certificate is part of the model file. It holds parameters and theorems, no data.",
+    ),
+    (
+        "show",
+        &FIRST,
+        "quietly show days.quietly",
+        "A model is public, and so is all that can be read from it: no table is opened. Of a\n\
+         network (quietly fit kan) --output draws what each column does to predictions, in the\n\
+         column's own units.",
     ),
     (
         "compare",

@@ -3,7 +3,7 @@
 //! This crate reads flags, asks `quietly` and `quietly-accounting`, and prints. There is no privacy arithmetic in it.
 //!
 //! * `args` declares the command line, `help` its pages; `tables`, `scheme` and `correlated` turn flags into questions.
-//! * `init`, `bounds`, `fit` (with `plan` and `loss`), `methods`, `predict`, `evaluate`, `certificate`, `diagnose` and `example` are the verbs on tables.
+//! * `init`, `bounds`, `fit` (with `plan` and `loss`), `methods`, `predict`, `evaluate`, `certificate`, `show`, `diagnose` and `example` are the verbs on tables.
 //! * `side_by_side` (`quietly compare`) and `reproduce` try methods against each other, by `trial`, and draw with `chart`.
 //! * `account`, `calibrate`, `compare` and `explain` are the verbs on mechanisms.
 //! * `audit` attacks on made-up tables, and draws what it saw with `svg`.
@@ -48,6 +48,7 @@ mod predict;
 mod reproduce;
 mod scheme;
 mod screen;
+mod show;
 mod side_by_side;
 mod stop;
 mod svg;
@@ -103,6 +104,7 @@ fn run() -> Result<(), Failure> {
         Verb::Predict(predict) => predict::run(predict, &mut screen),
         Verb::Evaluate(evaluate) => evaluate::run(evaluate, &mut screen),
         Verb::Certificate(show) => certificate::run(show, &mut screen),
+        Verb::Show(look) => show::run(look, &mut screen),
         Verb::Compare(compare) => side_by_side::run(compare, &mut screen),
         Verb::Diagnose(asked) => diagnose::run(asked, &mut screen),
         Verb::Reproduce { what } => reproduce::run(what, &mut screen),

@@ -24,6 +24,7 @@ use crate::{
 mod claim;
 mod convex;
 mod features;
+mod kan;
 mod known;
 mod linear;
 mod measure;
@@ -43,6 +44,8 @@ pub(crate) enum What {
     Convex(Parts),
     /// Feature learning: Understanding Private Learning From Feature Perspective
     Features(Reproduce),
+    /// Networks: Wang, Schuchardt, Kalinin, Zhou, Fellenz, Lampert and Kloft
+    Kan(Networks),
 }
 
 #[derive(Args, Debug)]
@@ -55,11 +58,20 @@ pub(crate) struct Parts {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct Networks {
+    #[command(flatten)]
+    asked: Reproduce,
+    /// One part alone: the contest of networks, what lambda gains, rates, or the noise of all steps
+    #[arg(long, value_name = "PART")]
+    only: Option<kan::Part>,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct Reproduce {
     /// A new folder for report.md, report.json and pictures; reproduce-linear and so on by default
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// A folder with the public tables california-housing, gas-turbine and wine-quality-white; for convex a9a, ijcnn1, a8a, w7a
+    /// A folder with the public tables california-housing, gas-turbine and wine-quality-white; for convex a9a, ijcnn1, a8a, w7a; for kan breast-cancer, digits
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Fewer and smaller tables: two minutes instead of an hour
@@ -112,7 +124,8 @@ pub(crate) fn run(what: &What, screen: &mut Screen) -> Result<(), Failure> {
         What::Linear(asked) => ("linear", "linear regression", "relu", asked),
         What::Relu(asked) => ("relu", "ReLU regression", "convex", asked),
         What::Convex(Parts { asked, .. }) => ("convex", "convex optimisation", "features", asked),
-        What::Features(asked) => ("features", "feature learning", "linear", asked),
+        What::Features(asked) => ("features", "feature learning", "kan", asked),
+        What::Kan(Networks { asked, .. }) => ("kan", "networks", "linear", asked),
     };
     let started = Instant::now();
     let size = match (asked.quick, asked.tiny) {
@@ -158,6 +171,7 @@ pub(crate) fn run(what: &What, screen: &mut Screen) -> Result<(), Failure> {
         What::Relu(_) => regression(Link::Relu, data, draw, &progress, &mut report)?,
         What::Convex(Parts { only, .. }) => convex::run(data, *only, draw, &progress, &mut report)?,
         What::Features(_) => features::run(draw, &progress, &mut report)?,
+        What::Kan(Networks { only, .. }) => kan::run(data, *only, draw, &progress, &mut report)?,
     }
     drop(progress);
     report.seconds = started.elapsed().as_secs_f64();

@@ -112,7 +112,7 @@ pub(crate) fn draw(picture: &Picture<'_>) -> String {
 }
 
 /// About six round numbers from `low` to `high`.
-fn ticks(low: f64, high: f64) -> Vec<f64> {
+pub(crate) fn ticks(low: f64, high: f64) -> Vec<f64> {
     let rough = (high - low) / 6.0;
     let power = 10.0_f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].iter().map(|m| m * power).find(|s| *s >= rough);
@@ -123,7 +123,7 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
     (first..).map(neat).take_while(|t| *t <= high + 1e-9 * step).collect()
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 

@@ -20,7 +20,7 @@ const SCHEMES: [&str; 9] = [
     "correlated",
 ];
 
-const TABLES: [&str; 12] = [
+const TABLES: [&str; 13] = [
     "example",
     "init",
     "bounds",
@@ -30,6 +30,7 @@ const TABLES: [&str; 12] = [
     "predict",
     "evaluate",
     "certificate",
+    "show",
     "compare",
     "diagnose",
     "reproduce",
@@ -56,6 +57,7 @@ fn every_help_page_starts_with_an_example_that_works() {
         "reproduce relu",
         "reproduce convex",
         "reproduce features",
+        "reproduce kan",
     ]
     .map(String::from)
     .into();

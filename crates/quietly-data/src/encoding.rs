@@ -30,6 +30,7 @@ use crate::{
 /// let names: Vec<&str> = encoding.features().iter().map(|f| f.name.as_str()).collect();
 /// assert_eq!(names, ["age", "city=B", "city=other"]);
 /// assert_eq!(encoding.features()[0].kind, Kind::Number { centre: 50.0, half_width: 50.0 });
+/// assert_eq!(encoding.without_feature("city").unwrap().to_string(), "A");
 /// assert_eq!(encoding.ignored(), ["id"]);
 /// # Ok::<(), quietly_data::Error>(())
 /// ```
@@ -200,6 +201,15 @@ impl Encoding {
     /// How many numbers an encoded row has.
     pub fn width(&self) -> usize {
         self.features.len()
+    }
+
+    /// The value of a column that has no feature of its own: in its rows the features of all other values are 0.
+    pub fn without_feature(&self, column: &str) -> Option<&Value> {
+        let input = self.inputs.iter().find(|input| input.column == column)?;
+        match &input.rule {
+            Rule::Values { values, .. } => values.first(),
+            Rule::Range { .. } => None,
+        }
     }
 
     /// The target.

@@ -1,0 +1,146 @@
+//! `quietly show`: what a model has learnt, to look at. Models are public; no table is read.
+use std::path::PathBuf;
+
+use clap::Args;
+use quietly::{Model, kan::Trained};
+use serde_json::{Value, json};
+
+use crate::{
+    failure::Failure,
+    fit,
+    number::Count,
+    output,
+    screen::Screen,
+    show::{curves::Curves, panels::Panels},
+    words,
+};
+
+mod curves;
+mod panels;
+mod weights;
+
+/// How many columns of a table are drawn or told, at most.
+const MOST: usize = 24;
+/// How many units can be told apart.
+const MOST_UNITS: u64 = 10;
+
+#[derive(Args, Debug)]
+pub(crate) struct Look {
+    /// The model file
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// Draw a network's curves into this SVG file
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Draw the splines of this many units, those that training moved most, instead of what columns do to predictions
+    #[arg(long, value_name = "K")]
+    units: Option<Count>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Tells what a model file has learnt.
+pub(crate) fn run(look: &Look, screen: &mut Screen) -> Result<(), Failure> {
+    let model = Model::read(&look.model)?;
+    if let Some(network) = &model.network {
+        return curved(look, &model, network, screen);
+    }
+    if look.output.is_some() || look.units.is_some() {
+        return Err(quietly::Error::Parameter {
+            name: "flags",
+            want: "left out here",
+            got: format!(
+                "--output or --units, which draw networks: a {} model has weights, and no curves",
+                model.link.name()
+            ),
+        }
+        .into());
+    }
+    if look.json {
+        return Ok(screen.say_json(&weights::json(&model))?);
+    }
+    let count = model.encoding.width();
+    let title =
+        format!("{} of {} on {count} features", fit::title(model.link, false), model.target);
+    screen.say(&screen.bold(&title))?;
+    screen.say(&weights::table(&model))?;
+    Ok(screen.say(&format!("\nnext: quietly certificate {}", look.model.display()))?)
+}
+
+fn curved(
+    look: &Look,
+    model: &Model,
+    network: &Trained,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    let units = look.units.map(|units| units.at_least_one("units")).transpose()?;
+    if units.is_some() && look.output.is_none() {
+        return Err(quietly::Error::Parameter {
+            name: "units",
+            want: "given with --output, which names the picture",
+            got: "alone".into(),
+        }
+        .into());
+    }
+    if let Some(path) = &look.output {
+        output::probe(path, std::slice::from_ref(&look.model))?;
+    }
+    let curves = Curves::of(model, network)?;
+    let shape = network.shape();
+    if let Some(path) = &look.output {
+        let picture: Panels = match units {
+            Some(units) => curves.of_units(units.min(MOST_UNITS) as usize)?,
+            None => curves.panels(),
+        };
+        output::write(path, picture.svg().as_bytes())?;
+    }
+    let output = look.output.as_ref().map(|path| path.display().to_string());
+    if look.json {
+        let each = |(column, effect): (&str, f64)| -> Value {
+            json!({ "column": column, "effect": words::json(effect) })
+        };
+        let effects: Vec<Value> = curves.effects().map(each).collect();
+        return Ok(screen.say_json(&json!({
+            "model": "kan", "target": model.target, "hidden": shape.hidden, "basis": shape.basis, "degree": shape.degree,
+            "weights": shape.weights(), "of": curves.what, "columns": effects, "output": output,
+        }))?);
+    }
+    let hidden: Vec<String> = shape.hidden.iter().map(ToString::to_string).collect();
+    let title = format!(
+        "{} of {} on {} columns: {} hidden units, {} splines of degree {} for every number",
+        fit::title(model.link, true),
+        model.target,
+        curves.effects().count(),
+        hidden.join(" and "),
+        shape.basis,
+        shape.degree
+    );
+    screen.say(&screen.bold(&title))?;
+    screen.say(&format!("how far each column moves the {}, over its range:", curves.what))?;
+    let widest = curves.effects().take(MOST).map(|(c, _)| c.chars().count()).max().unwrap_or(0);
+    for (column, effect) in curves.effects().take(MOST) {
+        screen.say(&format!("  {column:<widest$}  {effect:.3}"))?;
+    }
+    let more = curves.effects().count().saturating_sub(MOST);
+    if more > 0 {
+        screen.say(&format!("  and {more} columns that move it less: --json lists all"))?;
+    }
+    let model = look.model.display();
+    let Some(path) = output else {
+        return Ok(screen.say(&format!("\nnext: quietly show {model} --output functions.svg"))?);
+    };
+    let count = curves.effects().count().min(MOST);
+    screen.say(&match units {
+        Some(units) => {
+            let units = units.min(MOST_UNITS);
+            format!(
+                "{path}: {count} panels, what each column adds to the {units} units that moved most"
+            )
+        }
+        None => {
+            format!("{path}: {count} panels, what each column does to the {}", curves.what)
+        }
+    })?;
+    Ok(screen.say(&format!("\nnext: quietly certificate {model}"))?)
+}
