@@ -39,17 +39,25 @@ impl Chosen {
         let given =
             format!("{rows} rows and {features} features at epsilon {epsilon}, delta {delta:e}");
         let (model, because) = match each {
+            // Networks of numbers did worse than least squares wherever we measured.
+            _ if classes == 0 => {
+                (plain, "a network of numbers has yet to beat least squares at a budget".into())
+            }
             _ if others => (plain, "a network has none of the flags that are given".to_string()),
             // There is nothing to weigh rows against.
             f64::INFINITY => (plain, "without noise the plain model is the one to look at".into()),
             _ if budget.is_pure() => (plain, "a network needs a delta above 0".into()),
             each if each >= ENOUGH_ROWS => (
                 Model::Kan,
-                format!("{given} are {each:.0} rows over noise for each feature: enough ({ENOUGH_ROWS}) for a network"),
+                format!(
+                    "{given} are {each:.0} rows over noise for each feature: enough ({ENOUGH_ROWS}) for a network"
+                ),
             ),
             each => (
                 plain,
-                format!("{given} are {each:.0} rows over noise for each feature: too few ({ENOUGH_ROWS}) for a network"),
+                format!(
+                    "{given} are {each:.0} rows over noise for each feature: too few ({ENOUGH_ROWS}) for a network"
+                ),
             ),
         };
         let why = format!("auto takes {}: {kind}, and {because}.", model.name());

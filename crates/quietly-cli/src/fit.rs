@@ -6,7 +6,9 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use quietly::{Encoding, Expansion, Link, Method, Plan, ReadOptions, Reads, Regression, Schema, Source};
+use quietly::{
+    Encoding, Expansion, Link, Method, Plan, ReadOptions, Reads, Regression, Schema, Source,
+};
 use serde_json::{Value, json};
 
 use crate::{

@@ -105,9 +105,10 @@ impl Expansion {
     /// How many features a row has after.
     pub fn width(&self) -> usize {
         match self {
-            Expansion::Splines { inputs, functions, .. } => {
-                inputs.iter().map(|input| if *input == Input::Spline { *functions } else { 1 }).sum()
-            }
+            Expansion::Splines { inputs, functions, .. } => inputs
+                .iter()
+                .map(|input| if *input == Input::Spline { *functions } else { 1 })
+                .sum(),
             Expansion::Waves { count, .. } => *count,
         }
     }

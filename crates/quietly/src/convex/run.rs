@@ -207,7 +207,11 @@ pub(crate) fn fit(
             Examples::new(shape, Features::Dense(rows), target.clone(), threads)
         });
         let weights = perturb::fit(&mut run, examples)?;
-        return Ok(Weights { outputs: run.parted(&weights, range), rows: Some(map), expander: None });
+        return Ok(Weights {
+            outputs: run.parted(&weights, range),
+            rows: Some(map),
+            expander: None,
+        });
     }
     let mut examples = features.zip(target).zip(nulls).map(|((features, target), nulls)| {
         let new = if reads_once(plan) { Examples::for_one_pass } else { Examples::new };

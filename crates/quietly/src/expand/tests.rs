@@ -54,7 +54,8 @@ fn waves_make_the_kernel() {
     };
     let mut random = Random(3);
     for _ in 0..10 {
-        let [x, y]: [[f64; 3]; 2] = std::array::from_fn(|_| std::array::from_fn(|_| random.number()));
+        let [x, y]: [[f64; 3]; 2] =
+            std::array::from_fn(|_| std::array::from_fn(|_| random.number()));
         let square: f64 = x.iter().zip(&y).map(|(x, y)| (x - y) * (x - y)).sum();
         let kernel = |width: f64| (-0.5 * square / (width * width)).exp();
         assert!((dot(&x, &y) - kernel(0.7)).abs() < 0.04);
@@ -75,7 +76,8 @@ fn no_expanded_row_is_longer_than_it_may_be() {
     for (expansion, near) in
         [(Expansion::splines(&encoding, 6), 0.99), (Expansion::waves(&encoding, 40), 0.6)]
     {
-        let (expander, longest) = (Expander::new(&expansion).unwrap(), expansion.longest(&encoding));
+        let (expander, longest) =
+            (Expander::new(&expansion).unwrap(), expansion.longest(&encoding));
         let mut most = 0_f64;
         for i in 0..3000 {
             let hot = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]][i % 3];
@@ -96,7 +98,8 @@ fn what_cannot_be_made_is_refused() {
         let error = expansion.check().expect_err(word).to_string();
         assert!(error.contains(word), "{error}");
     };
-    let splines = |functions, degree| Expansion::Splines { inputs: vec![Input::Spline], functions, degree };
+    let splines =
+        |functions, degree| Expansion::Splines { inputs: vec![Input::Spline], functions, degree };
     assert!(splines(4, 3).check().is_ok());
     refused(&splines(3, 3), "splines");
     refused(&splines(257, 3), "splines");
@@ -126,7 +129,8 @@ fn a_plan_and_its_expansion_go_together() {
     let mut changed = plan.clone();
     changed.expansion = Some(Expansion::splines(&encoding(), 6));
     assert!(changed.check().unwrap_err().to_string().contains("expanded features"));
-    changed.expansion = Some(Expansion::Splines { inputs: vec![Input::Spline; 4], functions: 3, degree: 3 });
+    changed.expansion =
+        Some(Expansion::Splines { inputs: vec![Input::Spline; 4], functions: 3, degree: 3 });
     assert!(changed.check().is_err());
     // Another one that fits is as private: nothing that is charged hangs on it.
     changed.expansion = Some(Expansion::Waves { inputs: 4, count: 12, width: 1.0, seed: 9 });

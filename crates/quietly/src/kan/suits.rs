@@ -20,7 +20,7 @@ pub fn rows_for_each_feature(rows: u64, features: usize, budget: Budget) -> f64 
     rows as f64 * mu / features.max(1) as f64
 }
 
-/// From so many [`rows_for_each_feature`] on, a network is the first thing to try.
+/// From so many [`rows_for_each_feature`] on, a network is the first thing to try for classes.
 ///
 /// Below, it lost to a model of weighted sums or was no better, on tables of 426 rows and 30 features and of 1347 rows and 64
 /// features at ε from 1 to 8; above, it won where the target is no sum of functions of one feature each: 4000 rows, 10 features,
