@@ -6,10 +6,14 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use quietly::{Encoding, Link, Method, Plan, ReadOptions, Reads, Regression, Schema, Source};
+use quietly::{
+    Encoding, Expansion, Link, Method, Plan, ReadOptions, Reads, Regression, Schema, Source,
+};
 use serde_json::{Value, json};
 
 use crate::{
+    auto::Chosen,
+    expand::{self, Expand},
     failure::Failure,
     loss::{Model, Shape},
     network::Network,
@@ -57,6 +61,9 @@ pub(crate) struct Recipe {
     /// size of --constraint, 1 by default
     #[arg(long, value_name = "W", hide_short_help = true)]
     radius: Option<Number>,
+    /// Make many features of few first: splines[=P] of every number, or waves[=COUNT] of all features
+    #[arg(long, value_name = "HOW")]
+    expand: Option<Expand>,
     #[command(flatten)]
     shape: Shape,
     #[command(flatten)]
@@ -82,10 +89,22 @@ impl Recipe {
         if let Some(radius) = self.radius {
             flags += &format!(" --radius {}", radius.0);
         }
+        if let Some(expand) = self.expand {
+            flags += &expand.typed();
+        }
         if let Some(public) = &self.public {
             flags += &format!(" --public {}", public.display());
         }
         flags + &self.shape.typed() + &self.network.typed()
+    }
+
+    /// The model that is asked for, or that `auto` takes.
+    fn choose(&self, model: Model, rows: u64, encoding: &Encoding) -> Result<Chosen, Failure> {
+        if model != Model::Auto {
+            return Ok(Chosen::by_name(model));
+        }
+        let others = !self.not_of_networks(method(&self.method)?).is_empty();
+        Ok(Chosen::by_numbers(encoding, (rows, self.spending.budget(rows)?), others))
     }
 
     fn plan(&self, model: Model, schema: &Schema, encoding: &Encoding) -> Result<Plan, Failure> {
@@ -99,13 +118,20 @@ impl Recipe {
         if self.network.is_asked_for() {
             return Err(stray("for `fit kan` alone", &self.network.typed()));
         }
+        let expansion = self.expand.map(|expand| expand.expansion(encoding)).transpose()?;
+        let width = expansion.as_ref().map_or(encoding.width(), Expansion::width);
+        let expanding = |plan: Plan| match &expansion {
+            Some(expansion) => Ok(plan.expanding(expansion.clone())?),
+            None => Ok(plan),
+        };
         let link = match model {
             Model::Linear if self.shape.is_plain() && is_regression(method) => Link::Linear,
             Model::Relu => Link::Relu,
             _ => {
                 let about = (schema.rows, budget);
                 let wishes = (self.radius, self.steps, self.step_size);
-                return self.shape.plan(model, method, wishes, encoding, about);
+                let rows = (encoding, expansion.as_ref());
+                return expanding(self.shape.plan(model, method, wishes, rows, about)?);
             }
         };
         encoding.expect_range().map_err(quietly::Error::from)?;
@@ -122,20 +148,27 @@ impl Recipe {
         if self.public.is_some() {
             regression = regression.with_public_rows();
         }
-        Ok(regression.plan(schema.rows, encoding.width(), budget)?)
+        expanding(regression.plan(schema.rows, width, budget)?)
     }
 }
 
 impl Recipe {
     /// The flags of a network, if no others are given that it does not have.
     fn network(&self, method: Method) -> Result<&Network, Failure> {
-        let steps = self.steps.map(|steps| format!(" --steps {}", steps.shown()));
-        let method = (method != Method::Auto).then(|| format!(" --method {}", self.method));
-        let others = self.shape.typed() + &steps.unwrap_or_default() + &method.unwrap_or_default();
+        let others = self.not_of_networks(method);
         if others.is_empty() {
             return Ok(&self.network);
         }
         Err(stray("for other models: `fit kan` takes --passes and --sampling", &others))
+    }
+
+    /// Flags that networks do not have.
+    fn not_of_networks(&self, method: Method) -> String {
+        let steps = self.steps.map(|steps| format!(" --steps {}", steps.shown()));
+        let method = (method != Method::Auto).then(|| format!(" --method {}", self.method));
+        let expand = self.expand.map(Expand::typed);
+        let others = [steps, method, expand].map(Option::unwrap_or_default);
+        self.shape.typed() + &others.concat()
     }
 }
 
@@ -162,7 +195,7 @@ pub(crate) fn method(name: &str) -> Result<Method, Failure> {
 
 #[derive(Args, Debug)]
 pub(crate) struct PlanOnly {
-    /// linear, relu, logistic, svm, robust, quantile or kan
+    /// linear, relu, logistic, svm, robust, quantile, kan, or auto: one of them, by what is public
     #[arg(value_enum, hide_possible_values = true, value_name = "MODEL")]
     kind: Model,
     /// The public schema
@@ -180,7 +213,7 @@ pub(crate) struct PlanOnly {
 
 #[derive(Args, Debug)]
 pub(crate) struct Fit {
-    /// linear, relu, logistic, svm, robust, quantile or kan
+    /// linear, relu, logistic, svm, robust, quantile, kan, or auto: one of them, by what is public
     #[arg(value_enum, hide_possible_values = true, value_name = "MODEL")]
     kind: Model,
     #[command(flatten)]
@@ -212,10 +245,16 @@ pub(crate) fn plan(only: &PlanOnly, screen: &mut Screen) -> Result<(), Failure> 
         None => schema.columns.iter().map(|(name, _)| name.clone()).collect(),
     };
     let encoding = only.recipe.columns.encoding(&schema, &columns)?;
-    let plan = only.recipe.plan(only.kind, &schema, &encoding)?;
+    let chosen = only.recipe.choose(only.kind, schema.rows, &encoding)?;
+    let plan = only.recipe.plan(chosen.model, &schema, &encoding)?;
     if only.json {
-        return Ok(screen.say_json(&serde_json::to_value(&plan).expect("plain fields"))?);
+        let mut plan = serde_json::to_value(&plan).expect("plain fields");
+        if let Some(why) = chosen.json() {
+            plan["auto"] = why;
+        }
+        return Ok(screen.say_json(&plan)?);
     }
+    explain(&chosen, screen)?;
     screen.say(&headline(&plan, &only.recipe.columns.target, &schema, screen))?;
     screen.say(&plan.to_string())?;
     warn(&plan, screen)?;
@@ -239,15 +278,17 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let source = reading.open(&fit.table.files, schema.features)?;
     let columns = &fit.recipe.columns;
     let mut encoding = columns.encoding(&schema, source.columns())?;
-    if source.is_sparse() && !matches!(fit.kind, Model::Linear | Model::Relu | Model::Kan) {
+    let chosen = fit.recipe.choose(fit.kind, schema.rows, &encoding)?;
+    if source.is_sparse() && !matches!(chosen.model, Model::Linear | Model::Relu | Model::Kan) {
         encoding = encoding.zero_stays_zero();
     }
-    let plan = fit.recipe.plan(fit.kind, &schema, &encoding)?;
+    let plan = fit.recipe.plan(chosen.model, &schema, &encoding)?;
     let path = fit.output.clone().unwrap_or_else(|| format!("{}.quietly", columns.target).into());
     // An output that cannot be written is found out before anything is spent.
     output::probe(&path, &fit.table.files)?;
     let (key, threads) = (key(fit.seed)?, reading.threads()?);
     if !reading.json {
+        explain(&chosen, screen)?;
         screen.say(&headline(&plan, &columns.target, &schema, screen))?;
         warn(&plan, screen)?;
     }
@@ -263,7 +304,11 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     output::write(&path, model.to_json().as_bytes())?;
     let seconds = started.elapsed().as_secs_f64();
     if reading.json {
-        return Ok(screen.say_json(&report(&model, &path, seconds, encoding.ignored()))?);
+        let mut report = report(&model, &path, seconds, encoding.ignored());
+        if let Some(why) = chosen.json() {
+            report["auto"] = why;
+        }
+        return Ok(screen.say_json(&report)?);
     }
     let certificate = &model.certificate;
     if plan.budget.is_private() {
@@ -294,9 +339,10 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
 
 fn headline(plan: &Plan, target: &str, schema: &Schema, screen: &Screen) -> String {
     screen.bold(&format!(
-        "{} of {target} on {} features, about {} rows (one {} each)",
+        "{} of {target} on {} features{}, about {} rows (one {} each)",
         title(plan.link, plan.network.is_some()),
-        plan.width,
+        plan.inputs(),
+        expand::in_words(plan.expansion.as_ref()),
         plan.rows,
         schema.unit
     ))
@@ -311,6 +357,14 @@ pub(crate) fn title(link: Link, network: bool) -> String {
     }
 }
 
+/// Why this model, if nobody asked for it.
+fn explain(chosen: &Chosen, screen: &mut Screen) -> Result<(), Failure> {
+    match &chosen.why {
+        Some(why) => Ok(screen.say(&words::wrap(why, "", WIDTH))?),
+        None => Ok(()),
+    }
+}
+
 fn warn(plan: &Plan, screen: &mut Screen) -> Result<(), Failure> {
     for warning in &plan.warnings {
         screen.say(&words::wrap(&format!("warning: {warning}"), "", WIDTH))?;
@@ -319,10 +373,13 @@ fn warn(plan: &Plan, screen: &mut Screen) -> Result<(), Failure> {
 }
 
 fn report(model: &quietly::Model, path: &Path, seconds: f64, ignored: &[String]) -> Value {
-    let names = model.encoding.features().iter().map(|f| f.name.clone());
+    let mut names: Vec<String> = model.encoding.features().iter().map(|f| f.name.clone()).collect();
+    if let Some(expansion) = &model.expansion {
+        names = expansion.names(&names);
+    }
     let weights: serde_json::Map<_, _> =
-        names.zip(model.weights.iter().map(|w| json!(w))).collect();
-    json!({
+        names.into_iter().zip(model.weights.iter().map(|w| json!(w))).collect();
+    let mut report = json!({
         "model": path.display().to_string(),
         "kind": model.link.name(),
         "target": model.target,
@@ -336,5 +393,9 @@ fn report(model: &quietly::Model, path: &Path, seconds: f64, ignored: &[String])
         "test_only": model.certificate.test_only,
         "certificate": serde_json::to_value(&model.certificate).expect("plain fields"),
         "seconds": seconds,
-    })
+    });
+    if let Some(expansion) = &model.expansion {
+        report["expansion"] = serde_json::to_value(expansion).expect("plain fields");
+    }
+    report
 }

@@ -31,6 +31,7 @@ impl Failure {
                 "`quietly audit tracing --help` starts with an example".into()
             }
             Failure::Unreadable { flag, .. } if flag == "--delimiter" => "such as --delimiter ';', or --delimiter tab".into(),
+            Failure::Unreadable { flag, .. } if flag.starts_with("--expand") => "such as --expand splines, or --expand waves=100".into(),
             Failure::Unreadable { .. } => "write numbers with a point and without units".into(),
             Failure::Question(_) => "for example --delta 1e-5".into(),
             Failure::Signal(_) => {

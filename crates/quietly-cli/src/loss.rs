@@ -1,6 +1,6 @@
 //! Which model is fitted, and by which planner.
 use clap::{Args, ValueEnum};
-use quietly::{Budget, Convex, Encoding, Loss, Method, Plan, Set};
+use quietly::{Budget, Convex, Encoding, Expansion, Loss, Method, Plan, Set};
 
 use crate::{
     failure::Failure,
@@ -24,6 +24,8 @@ pub(crate) enum Model {
     Quantile,
     /// A Kolmogorov-Arnold network: classes or a number, from functions of the features that are learnt
     Kan,
+    /// One of these, by what is public alone
+    Auto,
 }
 
 impl Model {
@@ -37,6 +39,7 @@ impl Model {
             Model::Robust => "robust",
             Model::Quantile => "quantile",
             Model::Kan => "kan",
+            Model::Auto => "auto",
         }
     }
 }
@@ -102,11 +105,15 @@ impl Shape {
         model: Model,
         method: Method,
         (radius, steps, step_size): (Option<Number>, Option<Count>, Option<Number>),
-        encoding: &Encoding,
+        (encoding, expansion): (&Encoding, Option<&Expansion>),
         (rows, budget): (u64, Budget),
     ) -> Result<Plan, Failure> {
         let loss = self.loss(model, method, encoding)?;
-        let mut convex = Convex::new(loss).method(method).rows_within(longest(encoding));
+        let (width, longest) = match expansion {
+            Some(expansion) => (expansion.width(), expansion.longest(encoding).hypot(1.0)),
+            None => (encoding.width(), longest(encoding)),
+        };
+        let mut convex = Convex::new(loss).method(method).rows_within(longest);
         if let Some(name) = &self.constraint {
             convex = convex.within(set(name, radius.map_or(1.0, |r| r.0))?);
         }
@@ -125,7 +132,7 @@ impl Shape {
         if let (Some(theta), Some(rate)) = (self.theta, self.rate) {
             convex = convex.growing(theta.0, rate.0);
         }
-        Ok(convex.plan(rows, encoding.width(), budget)?)
+        Ok(convex.plan(rows, width, budget)?)
     }
 
     fn loss(&self, model: Model, method: Method, encoding: &Encoding) -> Result<Loss, Failure> {
@@ -159,7 +166,7 @@ impl Shape {
             Model::Robust => Loss::Huber { width: ROBUST },
             Model::Quantile if method == Method::PhasedErm => Loss::Quantile { level },
             Model::Quantile => Loss::SmoothQuantile { level, width: CORNER },
-            Model::Linear | Model::Relu | Model::Kan => Loss::Squared,
+            Model::Linear | Model::Relu | Model::Kan | Model::Auto => Loss::Squared,
         })
     }
 }

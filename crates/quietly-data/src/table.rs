@@ -47,6 +47,33 @@ impl Table {
         Table { width, features: Vec::new(), target: Vec::new(), nulls: Vec::new() }
     }
 
+    /// The same records with `width` other features: `map` writes those of a row, from its old ones, over zeros. Whatever it
+    /// writes is brought into [-1, 1], as by [`new`](Self::new).
+    #[must_use]
+    pub fn with_features(
+        &self,
+        width: usize,
+        threads: usize,
+        map: impl Fn(&[f64], &mut [f64]) + Sync,
+    ) -> Self {
+        let mut features = vec![0.0; self.rows() * width];
+        let share = self.rows().div_ceil(threads.max(1)).max(1);
+        let map = &map;
+        std::thread::scope(|scope| {
+            for (part, into) in features.chunks_mut((share * width).max(1)).enumerate() {
+                scope.spawn(move || {
+                    for (k, into) in into.chunks_exact_mut(width).enumerate() {
+                        map(&self.features[(part * share + k) * self.width..][..self.width], into);
+                        for x in into {
+                            *x = if x.is_nan() { 0.0 } else { x.clamp(-1.0, 1.0) };
+                        }
+                    }
+                });
+            }
+        });
+        Table { width, features, target: self.target.clone(), nulls: self.nulls.clone() }
+    }
+
     /// Adds the rows of a block, which a source has encoded.
     pub(crate) fn append(&mut self, block: &Block) {
         let before = self.target.len() + self.nulls.len();
@@ -86,6 +113,20 @@ impl Table {
 mod tests {
     use super::*;
     use crate::encoding::Nulls;
+
+    /// Records keep their order, targets and places whatever the number of threads, and nothing leaves [-1, 1].
+    #[test]
+    fn other_features_are_of_the_same_records() {
+        let table = Table::new(2, vec![0.5, 0.1, 0.2, 0.3, 0.0, -1.0], vec![1.0, f64::NAN, 3.0]);
+        for threads in [1, 2, 5] {
+            let other = table.with_features(3, threads, |row, into| {
+                (into[0], into[1]) = (3.0 * row[0], if row[1] < 0.0 { f64::NAN } else { row[1] });
+            });
+            assert_eq!((other.width(), other.rows()), (3, 2));
+            assert_eq!(other.features(), [1.0, 0.1, 0.0, 0.0, 0.0, 0.0]);
+            assert_eq!((other.target(), other.nulls()), (&[1.0, 3.0][..], &[1][..]));
+        }
+    }
 
     /// Whatever is wrong with a record, those after it are where they would be if it were right.
     #[test]

@@ -19,11 +19,13 @@ pub use self::{
     planning::{Clip, Kan, Sampling},
     shape::{Input, LastLayer, NetworkLoss, NetworkShape},
     speed::{StepSpeed, step_speed},
+    suits::{ENOUGH_ROWS, rows_for_each_feature},
     trained::Trained,
     training::{Alternative, Average, NetworkNoise, Training},
 };
 
 pub(crate) use self::{
+    basis::{Basis, MAX_DEGREE},
     planning::questions,
     train::{fit, read},
 };
@@ -47,6 +49,7 @@ mod planning;
 mod reference;
 mod shape;
 mod speed;
+mod suits;
 mod sums;
 mod tables;
 #[cfg(test)]

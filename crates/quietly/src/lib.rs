@@ -26,6 +26,7 @@
 //!   rows of numbers of them.
 //! * [`Regression::plan`] makes a [`Plan`]: every question that will be put to the data, and its price.
 //! * [`Plan::fit`] reads the table and gives a [`Model`] with its [`Certificate`].
+//! * [`Expansion`] makes many features of few, by splines or waves, for any of these plans.
 //! * [`predict`] and [`evaluate`] use it, [`classify`] and [`evaluate_classes`] if it is a classifier.
 //! * [`private_range`] finds a column's range at a price, [`public_range`] in a public file.
 //! * [`audit`] attacks plans and mechanisms on made-up tables: a lower bound on ε, beside the proven upper one.
@@ -57,6 +58,7 @@ pub use crate::{
         Bin, ClassScores, Scores, classify, evaluate, evaluate_classes, evaluate_classes_privately,
         evaluate_privately, predict,
     },
+    expand::Expansion,
     method::{About, Method},
     model::{Classified, Link, Model},
     plan::{Plan, Reads, Regression},
@@ -76,6 +78,7 @@ mod design;
 mod error;
 mod evaluate;
 mod exact;
+mod expand;
 pub mod features;
 mod full_batch;
 pub mod kan;

@@ -10,6 +10,7 @@ use crate::{
     certificate::Certificate,
     convex::{RowMap, Weights},
     error::Error,
+    expand::{Expansion, Prepared},
     kan::Trained,
     plan::Plan,
     unit::Unit,
@@ -24,7 +25,7 @@ mod link;
 const FORMAT: &str = "quietly model";
 /// Files of this version and of all before it can be read.
 const VERSION: u64 = 3;
-/// The first version that knows networks.
+/// The first version that knows networks and expansions.
 const NETWORKS: u64 = 3;
 
 /// A fitted model with its certificate.
@@ -44,9 +45,14 @@ pub struct Model {
     /// The same for each class, where every class has weights of its own ([`Link::Softmax`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intercepts: Vec<f64>,
-    /// One weight for every encoded feature; of softmax so many for the first class, then for the second, and so on.
+    /// One weight for every encoded feature, or for every expanded one; of softmax so many for the first class, then for the second, and so on.
     pub weights: Vec<f64>,
-    /// How a row of features comes to the weights, if not as it is.
+    /// What is made of the features of a row first, if anything is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expansion: Option<Expansion>,
+    #[serde(skip)]
+    prepared: Prepared,
+    /// How a row of features, perhaps expanded, comes to the weights, if not as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<RowMap>,
     /// The network, if it is one: then there are no weights beside it.
@@ -67,7 +73,9 @@ impl Model {
         certificate: Certificate,
     ) -> Self {
         // Files that an earlier quietly can read say so.
-        let (format, version, link) = (FORMAT.into(), plan.link.version(), plan.link);
+        let expansion = plan.expansion.clone();
+        let version = if expansion.is_some() { NETWORKS } else { plan.link.version() };
+        let (format, link) = (FORMAT.into(), plan.link);
         let (mut intercepts, weights): (Vec<f64>, Vec<Vec<f64>>) =
             learnt.outputs.into_iter().unzip();
         let weights = weights.concat();
@@ -81,6 +89,8 @@ impl Model {
             intercept,
             intercepts,
             weights,
+            expansion,
+            prepared: Prepared::default(),
             rows: learnt.rows,
             network: None,
             plan,
@@ -104,6 +114,8 @@ impl Model {
             intercept: 0.0,
             intercepts: Vec::new(),
             weights: Vec::new(),
+            expansion: None,
+            prepared: Prepared::default(),
             rows: None,
             network: Some(network),
             plan,
@@ -166,6 +178,7 @@ impl Model {
         let (shape, outputs) = (network.shape(), network.shape().loss.outputs());
         match self.link {
             _ if self.version < NETWORKS => Err("its \"version\" does not know networks"),
+            _ if self.expansion.is_some() => Err("it has an expansion beside its network"),
             _ if !self.weights.is_empty() || !self.intercepts.is_empty() => {
                 Err("it has weights beside its network")
             }
@@ -179,6 +192,19 @@ impl Model {
         }
     }
 
+    /// How many features come to the weights.
+    fn expanded_width(&self) -> Result<usize, &'static str> {
+        let Some(expansion) = &self.expansion else { return Ok(self.encoding.width()) };
+        if self.version < NETWORKS {
+            return Err("its \"version\" does not know expansions");
+        }
+        if expansion.inputs() != self.encoding.width() {
+            return Err("its \"expansion\" does not go with its features");
+        }
+        expansion.check().map_err(|_| "its \"expansion\" is none that there can be")?;
+        Ok(expansion.width())
+    }
+
     /// Whether weights, features and classes go together.
     fn check(&self) -> Result<(), &'static str> {
         let numbers = self.weights.iter().chain(&self.intercepts).chain([&self.intercept]);
@@ -188,14 +214,15 @@ impl Model {
         if self.version < self.link.version() {
             return Err("its \"version\" does not know its \"link\"");
         }
-        if !self.rows.as_ref().is_none_or(|map| map.fits(self.encoding.width())) {
+        let width = self.expanded_width()?;
+        if !self.rows.as_ref().is_none_or(|map| map.fits(width)) {
             return Err("its \"rows\" do not go with its features");
         }
         let classes = self.encoding.target().map_or(0, |target| target.class_count());
         if let Some(network) = &self.network {
             return self.check_network(network, classes);
         }
-        let (width, vectors) = (self.encoding.width(), self.intercepts.len());
+        let vectors = self.intercepts.len();
         match self.link {
             Link::Softmax if classes < 2 => Err("its target does not have two or more classes"),
             Link::Softmax if vectors != classes => {

@@ -9,6 +9,7 @@ use crate::{
     convex::Program,
     design::{Design, Reach, WIDEST},
     error::Error,
+    expand::Expansion,
     kan::Training,
     method::Method,
     model::Link,
@@ -64,7 +65,7 @@ pub struct Plan {
     pub method: Method,
     /// About how many rows there are; public.
     pub rows: u64,
-    /// How many features a row has, without the constant.
+    /// How many features a row has, without the constant; where rows are expanded, after that.
     pub width: usize,
     /// What may be spent.
     pub budget: Budget,
@@ -88,6 +89,9 @@ pub struct Plan {
     /// How a network is trained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Training>,
+    /// What is made of the features of a row before anything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expansion: Option<Expansion>,
     /// What noise is expected to add to the mean squared error, as a share of what least squares leaves; infinite where
     /// there is no saying.
     #[serde(with = "crate::budget::endless")]
@@ -224,6 +228,7 @@ impl Plan {
             recipe: None,
             convex: None,
             network: None,
+            expansion: None,
             expected_loss: 0.0,
             warnings: Vec::new(),
             seal: check::Seal::default(),

@@ -19,6 +19,7 @@ use crate::{
     charge::{Charge, Mechanism, Sampler, Stage},
     counts::tally,
     error::Error,
+    expand::Expander,
     full_batch::quarters,
     linalg::dot,
     method::Method,
@@ -110,13 +111,17 @@ pub struct Weights {
     pub outputs: Vec<(f64, Vec<f64>)>,
     /// How rows come to the weights, if not as they are.
     pub rows: Option<RowMap>,
+    /// What expands rows before that, if anything does.
+    pub(crate) expander: Option<Expander>,
 }
 
 impl Weights {
     /// The score of every output for a row of features.
     pub fn scores(&self, features: &[f64]) -> Vec<f64> {
-        let mapped = self.rows.as_ref().map(|map| map.apply(features));
-        let row = mapped.as_deref().unwrap_or(features);
+        let expanded = self.expander.as_ref().map(|expander| expander.apply(features));
+        let row = expanded.as_deref().unwrap_or(features);
+        let mapped = self.rows.as_ref().map(|map| map.apply(row));
+        let row = mapped.as_deref().unwrap_or(row);
         let score = |(intercept, w): &(f64, Vec<f64>)| intercept + dot(w, row);
         self.outputs.iter().map(score).collect()
     }
@@ -124,7 +129,7 @@ impl Weights {
 
 impl From<(f64, Vec<f64>)> for Weights {
     fn from(output: (f64, Vec<f64>)) -> Weights {
-        Weights { outputs: vec![output], rows: None }
+        Weights { outputs: vec![output], rows: None, expander: None }
     }
 }
 
@@ -146,7 +151,10 @@ pub(crate) fn read(
         let rows = rows.as_ref().map(|rows| (Features::from(rows), &rows.target[..]));
         return fit(plan, rows, nulls, range, door, watch);
     }
-    let table = source.read(&encoding, threads)?;
+    let mut table = source.read(&encoding, threads)?;
+    if let Some(expander) = plan.expander()? {
+        table = expander.table(&table, threads);
+    }
     let rows = table.as_ref().map(|t| (Features::Dense(t.features()), t.target()));
     fit(plan, rows, nulls, range, door, watch)
 }
@@ -199,7 +207,11 @@ pub(crate) fn fit(
             Examples::new(shape, Features::Dense(rows), target.clone(), threads)
         });
         let weights = perturb::fit(&mut run, examples)?;
-        return Ok(Weights { outputs: run.parted(&weights, range), rows: Some(map) });
+        return Ok(Weights {
+            outputs: run.parted(&weights, range),
+            rows: Some(map),
+            expander: None,
+        });
     }
     let mut examples = features.zip(target).zip(nulls).map(|((features, target), nulls)| {
         let new = if reads_once(plan) { Examples::for_one_pass } else { Examples::new };
@@ -228,7 +240,7 @@ pub(crate) fn fit(
             phases::fit(&mut run, &examples, &phases, &ground)?
         }
     };
-    Ok(Weights { outputs: run.parted(&weights, range), rows: None })
+    Ok(Weights { outputs: run.parted(&weights, range), rows: None, expander: None })
 }
 
 /// The minimiser itself, for plans that promise nothing.

@@ -4,57 +4,57 @@
 //! are never negative and add up to one. Knots never come from private data.
 
 /// The highest degree. Values at a point are arrays of this and one more.
-pub(super) const MAX_DEGREE: usize = 5;
+pub(crate) const MAX_DEGREE: usize = 5;
 
 /// One number per function that is not zero at a point; those beyond the degree are zero.
-pub(super) type Locals = [f64; MAX_DEGREE + 1];
+pub(crate) type Locals = [f64; MAX_DEGREE + 1];
 
 /// 1/k, so that no division is needed.
 const RECIPROCAL: [f64; MAX_DEGREE + 1] = [0.0, 1.0, 0.5, 1.0 / 3.0, 0.25, 0.2];
 
 /// The functions of one layer: all its inputs share them.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Basis {
-    pub(super) degree: usize,
-    pub(super) intervals: usize,
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Basis {
+    pub(crate) degree: usize,
+    pub(crate) intervals: usize,
 }
 
 /// What is not zero at a point.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Point {
+pub(crate) struct Point {
     /// The interval, which is also the number of the first function that is not zero.
-    pub(super) interval: usize,
+    pub(crate) interval: usize,
     /// The functions from there on.
-    pub(super) values: Locals,
+    pub(crate) values: Locals,
     /// Their derivatives; zero outside [-1, 1], where values are frozen.
-    pub(super) slopes: Locals,
+    pub(crate) slopes: Locals,
 }
 
 impl Basis {
     /// `size` functions of `degree`, which must be less.
-    pub(super) fn new(size: usize, degree: usize) -> Self {
+    pub(crate) fn new(size: usize, degree: usize) -> Self {
         assert!((1..=MAX_DEGREE).contains(&degree) && size > degree, "a basis");
         Self { degree, intervals: size - degree }
     }
 
     /// How many functions there are.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.intervals + self.degree
     }
 
     /// How many functions are not zero at a point.
-    pub(super) fn active(&self) -> usize {
+    pub(crate) fn active(&self) -> usize {
         self.degree + 1
     }
 
     /// How many intervals there are per unit of length: 1/κ_h.
-    pub(super) fn density(&self) -> f64 {
+    pub(crate) fn density(&self) -> f64 {
         self.intervals as f64 / 2.0
     }
 
     /// The interval of v and the place within it, from 0 to 1. Points outside count as the end.
     #[inline(always)]
-    pub(super) fn locate(&self, v: f64) -> (usize, f64) {
+    pub(crate) fn locate(&self, v: f64) -> (usize, f64) {
         let t = (v.clamp(-1.0, 1.0) + 1.0) * self.density();
         let interval = (t as usize).min(self.intervals - 1);
         (interval, t - interval as f64)
@@ -62,7 +62,7 @@ impl Basis {
 
     /// Values and derivatives at v. Not a number gives no numbers.
     #[inline(always)]
-    pub(super) fn at(&self, v: f64) -> Point {
+    pub(crate) fn at(&self, v: f64) -> Point {
         let (interval, u) = self.locate(v);
         let inside = if (-1.0..=1.0).contains(&v) { self.density() } else { 0.0 };
         let (values, slopes) = match self.degree {
@@ -77,7 +77,7 @@ impl Basis {
     ///
     /// Σ b_k² as a function of the place u in an interval is even around ½ and monotone on either
     /// side, so it has its extremes at the knots and half-way between.
-    pub(super) fn square_range(&self) -> (f64, f64) {
+    pub(crate) fn square_range(&self) -> (f64, f64) {
         let squares = |u| local(self.degree, u, 0.0).0.iter().map(|b| b * b).sum::<f64>();
         let (knot, middle) = (squares(0.0), squares(0.5));
         (knot.min(middle), knot.max(middle))
@@ -85,7 +85,7 @@ impl Basis {
 
     /// The function Σ c_k b_k on every interval as a polynomial in the place u: coefficients of
     /// 1, u, u², … one interval after the other.
-    pub(super) fn polynomials(&self, coefficients: &[f64]) -> Vec<Locals> {
+    pub(crate) fn polynomials(&self, coefficients: &[f64]) -> Vec<Locals> {
         let monomials = self.monomials();
         let active = self.active();
         let of = |c: &[f64]| {

@@ -45,9 +45,13 @@ impl Model {
 
     /// The row as it comes to the weights.
     pub(super) fn mapped<'a>(&self, features: &'a [f64]) -> Cow<'a, [f64]> {
-        match &self.rows {
-            Some(map) => map.apply(features).into(),
+        let row: Cow<'a, [f64]> = match &self.expansion {
+            Some(expansion) => self.prepared.of(expansion).apply(features).into(),
             None => features.into(),
+        };
+        match &self.rows {
+            Some(map) => map.apply(&row).into(),
+            None => row,
         }
     }
 

@@ -49,6 +49,7 @@ impl Plan {
         if self.seal.0 == Some(self.digest()) {
             return Ok(());
         }
+        self.check_expansion()?;
         let want = "as it was planned";
         let known = match (&self.convex, &self.network) {
             (None, None) => matches!(self.link, Link::Linear | Link::Relu),

@@ -36,7 +36,7 @@ pub struct Reads<'a> {
 impl Plan {
     /// Fits a table in memory. Its targets are moved by `range`, the public range of the target.
     ///
-    /// Returns the intercept and the weights.
+    /// Returns the intercept and the weights: of the features as the table has them, or as the plan expands them.
     ///
     /// # Errors
     ///
@@ -45,7 +45,7 @@ impl Plan {
     ///
     /// # Panics
     ///
-    /// If the table does not have the planned number of features.
+    /// If the table does not have the planned number of features, before any expansion.
     pub fn run(
         &self,
         table: &Private<Table>,
@@ -77,7 +77,12 @@ impl Plan {
     ) -> Result<(f64, Vec<f64>), Error> {
         self.check()?;
         let mut door = Door::new(key, &self.stages, threads);
-        self.through(&mut door, table, public, range, watch)
+        let Some(expander) = self.expander()? else {
+            return self.through(&mut door, table, public, range, watch);
+        };
+        let table = expander.table(table, threads);
+        let public = public.map(|public| expander.public_table(public, threads));
+        self.through(&mut door, &table, public.as_ref(), range, watch)
     }
 
     /// Fits a table in memory with a plan that [`Convex`](crate::Convex) made. Targets are the numbers of classes, or lie in `range`.
@@ -99,14 +104,19 @@ impl Plan {
     ) -> Result<Weights, Error> {
         self.check_convex()?;
         let mut door = Door::new(key, &self.stages, threads);
-        self.learn_through(&mut door, table, range, watch)
+        let Some(expander) = self.expander()? else {
+            return self.learn_through(&mut door, table, range, watch);
+        };
+        let table = expander.table(table, threads);
+        let learnt = self.learn_through(&mut door, &table, range, watch)?;
+        Ok(Weights { expander: Some(expander), ..learnt })
     }
 
     /// The same for sparse rows, which stay sparse wherever the method does not turn them.
     ///
     /// # Errors
     ///
-    /// As [`learn`](Self::learn).
+    /// As [`learn`](Self::learn), and [`Error::Parameter`] if the plan expands rows.
     ///
     /// # Panics
     ///
@@ -120,6 +130,8 @@ impl Plan {
         watch: &mut Watch<'_>,
     ) -> Result<Weights, Error> {
         self.check_convex()?;
+        let want = "none for sparse rows, whose zeros it would fill";
+        Error::unless(self.expansion.is_none(), "expansion", want, "one")?;
         let mut door = Door::new(key, &self.stages, threads);
         let nulls = Private::new(Vec::new());
         let rows = rows.as_ref().map(|rows| {
@@ -256,7 +268,8 @@ impl Plan {
         watch: &mut Watch<'_>,
     ) -> Result<Model, Error> {
         self.check()?;
-        assert_eq!(encoding.width(), self.width, "the planned number of features");
+        assert_eq!(encoding.width(), self.inputs(), "the planned number of features");
+        self.check_dense(source)?;
         let classes = self.link.is_classifier();
         let target = if classes { encoding.expect_classes()? } else { encoding.expect_range()? };
         let (target, range) = (target.clone(), (target.lo, target.hi));

@@ -1,0 +1,139 @@
+//! Expanded features, and the model that `auto` takes.
+use serde_json::json;
+
+mod run;
+use run::Folder;
+
+/// `inside` is whether (a, b) lies in a circle: no weighted sum of a and b knows. No randomness.
+fn circle() -> Folder {
+    let folder = Folder::new();
+    let table = |rows: usize, shift: usize| {
+        let mut text = String::from("a,b,c,inside,square\n");
+        for i in shift..shift + rows {
+            let fraction = |m: usize| (i * m % 10007) as f64 / 5003.5 - 1.0;
+            let (a, b, c) = (fraction(3571), fraction(6301), ["u", "v", "w"][i % 3]);
+            let square = a * a + b * b;
+            let inside = if square < 0.6 { "yes" } else { "no" };
+            text += &format!("{a:.4},{b:.4},{c},{inside},{square:.4}\n");
+        }
+        text
+    };
+    folder.write("t.csv", table(4000, 0));
+    folder.write("test.csv", table(1000, 4000));
+    folder.write(
+        "s.toml",
+        "rows = 4000\n[columns]\na = { range = [-1, 1] }\nb = { range = [-1, 1] }\n\
+         c = { values = ['u', 'v', 'w'] }\ninside = { values = ['no', 'yes'] }\nsquare = { range = [0, 2] }\n",
+    );
+    folder
+}
+
+const INSIDE: &str = "--schema s.toml --target inside --features a,b,c --epsilon 1";
+
+#[test]
+fn expanded_features_are_planned_fitted_saved_and_predicted_with() {
+    let folder = circle();
+    let said = folder.good(&format!("plan logistic s.toml {} --expand splines=5", &INSIDE[16..]));
+    assert!(said.contains("on 4 features (5 splines for each number: 12 in all)"), "{said}");
+    assert!(said.contains("next: quietly fit logistic") && said.contains(" --expand splines=5"));
+    let plan = folder.json(&format!("plan logistic s.toml {} --expand waves=20", &INSIDE[16..]));
+    assert_eq!((&plan["expansion"]["by"], &plan["width"]), (&json!("waves"), &json!(20)));
+
+    let accuracy = |flags: &str| {
+        folder.good(&format!("fit logistic t.csv {INSIDE} --seed 1 --output m.quietly{flags}"));
+        folder.good("predict m.quietly test.csv --output p.csv");
+        let found = folder.json("evaluate m.quietly test.csv")["accuracy"].as_f64().unwrap();
+        ["m.quietly", "p.csv"].map(|name| std::fs::remove_file(folder.path(name)).unwrap());
+        found
+    };
+    let [plain, splines, waves] = ["", " --expand splines", " --expand waves"].map(accuracy);
+    assert!(plain < 0.65 && splines > 0.9 && waves > 0.85, "{plain}, {splines}, {waves}");
+
+    let fit = folder
+        .json(&format!("fit logistic t.csv {INSIDE} --seed 1 --output m.quietly --expand splines"));
+    assert_eq!(fit["expansion"]["functions"], 6);
+    let weights = fit["weights"].as_object().unwrap();
+    assert!(weights.len() == 14 && weights.contains_key("b #6") && weights.contains_key("c=v"));
+
+    // The file says what it needs, and a file whose parts do not go together is refused.
+    let model = folder.read("m.quietly");
+    let read = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut model: serde_json::Value = serde_json::from_str(&model).unwrap();
+        change(&mut model);
+        folder.write("changed.quietly", model.to_string());
+    };
+    read(&|model| assert_eq!(model["version"], 3));
+    folder.good("evaluate changed.quietly test.csv");
+    read(&|model| model["version"] = json!(2));
+    assert!(folder.bad("evaluate changed.quietly test.csv", "Q04", 2).contains("expansions"));
+    read(&|model| model["expansion"]["functions"] = json!(5));
+    folder.bad("evaluate changed.quietly test.csv", "Q04", 2);
+    read(&|model| model["expansion"]["functions"] = json!(3));
+    folder.bad("evaluate changed.quietly test.csv", "Q04", 2);
+}
+
+#[test]
+fn least_squares_bend_too() {
+    let folder = circle();
+    let error = |flags: &str| {
+        let fit =
+            "fit linear t.csv --schema s.toml --target square --features a,b --epsilon 2 --seed 3";
+        folder.good(&format!("{fit} --output m.quietly{flags}"));
+        let scores = folder.json("evaluate m.quietly test.csv");
+        std::fs::remove_file(folder.path("m.quietly")).unwrap();
+        scores["r2"].as_f64().unwrap_or_else(|| panic!("{scores}"))
+    };
+    let (plain, splines) = (error(""), error(" --expand splines"));
+    assert!(plain < 0.2 && splines > 0.8, "{plain}, {splines}");
+}
+
+#[test]
+fn what_cannot_be_expanded_is_refused_before_anything_is_read() {
+    let folder = circle();
+    let fit = |rest: &str| format!("fit logistic t.csv {INSIDE} {rest}");
+    for wrong in ["spline", "splines=x", "waves="] {
+        let said = folder.bad(&fit(&format!("--expand {wrong}")), "C02", 2);
+        assert!(said.contains("splines=P"), "{said}");
+    }
+    assert!(folder.bad(&fit("--expand splines=3"), "Q02", 1).contains("more than their degree"));
+    assert!(folder.bad(&fit("--expand waves=1"), "Q02", 1).contains("from 2"));
+    let kan = format!("fit kan t.csv {INSIDE} --expand splines");
+    assert!(folder.bad(&kan, "Q02", 1).contains("--expand splines"));
+    let one = "fit linear t.csv --schema s.toml --target square --features a,b --epsilon 1 --method one-pass";
+    assert!(folder.bad(&format!("{one} --expand splines"), "Q02", 1).contains("full-batch"));
+    folder.write("t.svm", "1 1:0.5 2:0.1\n-1 2:0.25\n");
+    folder.write(
+        "sparse.toml",
+        "rows = 100\nfeatures = 2\n[columns]\n\"*\" = { range = [-1, 1] }\nlabel = { values = [-1, 1] }\n",
+    );
+    let sparse = "fit logistic t.svm --format libsvm --schema sparse.toml --target label --epsilon 1 --expand splines";
+    assert!(folder.bad(sparse, "Q02", 1).contains("sparse"));
+}
+
+#[test]
+fn auto_takes_a_model_by_what_is_public() {
+    let folder = circle();
+    let chosen = |flags: &str| folder.json(&format!("plan auto s.toml {flags}"))["auto"].clone();
+    let features = "--features a,b,c";
+    // 4000 rows, 4 features: 4000·0.27/4 at epsilon 1, and a thirtieth of that at 0.03.
+    let many = chosen(&format!("--target inside {features} --epsilon 1"));
+    let few = chosen(&format!("--target inside {features} --epsilon 0.03"));
+    assert_eq!((&many["model"], &few["model"]), (&json!("kan"), &json!("logistic")));
+    let why = few["why"].as_str().unwrap();
+    assert!(why.contains("2 classes") && why.contains("too few (50)"), "{why}");
+    let number = chosen(&format!("--target square {features} --epsilon 1"));
+    assert_eq!(number["model"], "linear");
+    // Flags that a network does not have, no delta, no privacy.
+    for flags in ["--expand splines", "--delta 0", "--ridge 0.1"] {
+        let one = chosen(&format!("--target inside {features} --epsilon 1 {flags}"));
+        assert_eq!(one["model"], "logistic", "{flags}");
+    }
+    assert_eq!(chosen(&format!("--target inside {features} --epsilon inf"))["model"], "logistic");
+
+    // A fit takes what the plan takes, whatever the rows are, and says why.
+    let fit = "--schema s.toml --target inside --features a,b,c --epsilon 0.03 --seed 1";
+    let said = folder.good(&format!("fit auto t.csv {fit} --output m.quietly"));
+    assert!(said.starts_with("auto takes logistic: the target has 2 classes"), "{said}");
+    let other = folder.json(&format!("fit auto test.csv {fit} --output n.quietly"));
+    assert_eq!((&other["auto"], &other["kind"]), (&few, &json!("logistic")));
+}
