@@ -43,7 +43,9 @@ fn expanded_features_are_planned_fitted_saved_and_predicted_with() {
         folder.good(&format!("fit logistic t.csv {INSIDE} --seed 1 --output m.quietly{flags}"));
         folder.good("predict m.quietly test.csv --output p.csv");
         let found = folder.json("evaluate m.quietly test.csv")["accuracy"].as_f64().unwrap();
-        ["m.quietly", "p.csv"].map(|name| std::fs::remove_file(folder.path(name)).unwrap());
+        ["m.quietly", "p.csv"]
+            .iter()
+            .for_each(|name| std::fs::remove_file(folder.path(name)).unwrap());
         found
     };
     let [plain, splines, waves] = ["", " --expand splines", " --expand waves"].map(accuracy);
