@@ -7,6 +7,7 @@ use quietly_accounting::gaussian_mu;
 
 use super::{
     planning::{Sampling, noise},
+    shape::NetworkLoss,
     training::{Alternative, NetworkNoise},
 };
 use crate::{
@@ -25,6 +26,8 @@ pub(super) const LEAST_NOISE: f64 = 0.1 * (1.0 + 1e-9);
 const FULL_STEPS: u64 = 150;
 /// What all steps together reach, over nμ.
 const REACH: f64 = 1.2;
+/// How steep the scores of a network are in its weights, squared, about.
+const SQUARED_SLOPE: f64 = 0.1;
 /// Batches to a pass, and passes, of other runs.
 const BATCHES: u64 = 20;
 const PASSES: u64 = 10;
@@ -216,11 +219,25 @@ fn candidates(wishes: &Wishes, rows: u64, budget: &Budget) -> Result<Vec<Candida
     Ok(all)
 }
 
-/// η such that all steps together go as far as A = 1.2·nμ, for a gradient that all rows agree on.
+/// η such that all steps together go as far as A = 1.2·nμ, for a gradient that all rows agree on, and none goes farther than curvature
+/// lets it settle.
 ///
 /// The noise of the last weights is then at least 1.2 in every direction, whatever the budget, beside weights of one that it starts from.
 /// 0.8 and 1.6 did about as well on three small tasks, 0.4 and 3.2 worse.
-pub(super) fn step_size(rows: u64, budget: &Budget, candidate: &Candidate) -> f64 {
+pub(super) fn step_size(
+    loss: NetworkLoss,
+    clip: f64,
+    rows: u64,
+    budget: &Budget,
+    candidate: &Candidate,
+) -> f64 {
     let mu = gaussian_mu(budget.epsilon(), budget.delta()).unwrap_or(1.0);
-    REACH * rows as f64 * mu / candidate.steps as f64
+    // A step of η·g/clip settles while η/clip times the curvature stays below 2: that of the loss times that of the scores, about a tenth.
+    let bend = match loss {
+        NetworkLoss::Logistic => 0.25,
+        NetworkLoss::Softmax { .. } => 0.5,
+        NetworkLoss::Huber { .. } => 1.0,
+    };
+    let settles = 2.0 * clip / (SQUARED_SLOPE * bend);
+    (REACH * rows as f64 * mu / candidate.steps as f64).min(settles)
 }

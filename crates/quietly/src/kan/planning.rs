@@ -195,8 +195,9 @@ impl Kan {
         let Candidate { sampler, noise, steps } = taken;
         (plan.sampler, training.noise, training.steps) = (sampler, noise, steps);
         training.rejected = rejected;
-        training.step_size =
-            self.step_size.unwrap_or_else(|| choice::step_size(rows, &plan.budget, &taken));
+        training.step_size = self.step_size.unwrap_or_else(|| {
+            choice::step_size(training.shape.loss, clip, rows, &plan.budget, &taken)
+        });
         training.check()?;
         let network = Network::new(training.shape.clone(), training.seed)?;
         plan.network = Some(training);
