@@ -1,7 +1,10 @@
 //! Small pictures in rows, on one vertical scale, as SVG: no fonts, scripts or files from elsewhere.
 use std::fmt::Write as _;
 
-use crate::svg::{escaped, ticks};
+use crate::{
+    svg::{escaped, ticks},
+    words,
+};
 
 /// A grid of panels.
 pub(super) struct Panels {
@@ -57,11 +60,14 @@ impl Panels {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
              font-family=\"sans-serif\" font-size=\"11\" role=\"img\">\n<title>{title}</title>\n\
              <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-             <text x=\"20\" y=\"24\" font-size=\"16\" font-weight=\"bold\">{title}</text>\n\
-             <text x=\"20\" y=\"42\">{note}</text>\n",
-            title = escaped(&self.title),
-            note = escaped(&self.note)
+             <text x=\"20\" y=\"24\" font-size=\"16\" font-weight=\"bold\">{title}</text>\n",
+            title = escaped(&self.title)
         );
+        // Letters of this size are six wide, more or less; a note without names below it may have two lines.
+        for (k, line) in words::wrap(&self.note, "", (width / 6.0) as usize).lines().enumerate() {
+            let y = 42 + 14 * k;
+            let _ = writeln!(text, "<text x=\"20\" y=\"{y}\">{}</text>", escaped(line));
+        }
         for (k, name) in self.names.iter().take(COLOURS.len()).enumerate() {
             let (x, colour) = (20.0 + 70.0 * k as f64, COLOURS[k]);
             let shown: String = name.chars().take(9).collect();
