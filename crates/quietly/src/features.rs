@@ -29,6 +29,7 @@ pub use self::{
     patches::{Images, World},
     separation::{Separation, private_separation, public_separation},
 };
+pub(crate) use self::patches::normals;
 
 mod course;
 mod decomposition;

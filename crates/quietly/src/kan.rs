@@ -24,6 +24,7 @@ pub use self::{
 };
 
 pub(crate) use self::{
+    draw::Draw,
     planning::questions,
     train::{fit, read},
 };

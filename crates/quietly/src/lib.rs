@@ -78,6 +78,7 @@ mod evaluate;
 mod exact;
 pub mod features;
 mod full_batch;
+pub mod images;
 pub mod kan;
 mod lattice;
 mod linalg;
