@@ -2,7 +2,8 @@
 //!
 //! Selvaraju and others, *Grad-CAM: Visual Explanations from Deep Networks via Gradient-based Localization*, ICCV 2017. The maps
 //! A of the last convolution are added up with weights α_k, the mean over pixels of the gradient of the class's score by map k;
-//! what is below 0 is left out, and the sum is drawn at the size of the picture.
+//! what is below 0 is left out, and the sum is drawn at the size of the picture. Scores mean something against each other only: here
+//! the score is that of the class less the mean of all, so that what all classes share is not drawn.
 use super::{
     network::{ConvNet, Each, Pass, Walk},
     pictures::{Picture, Pictures},
@@ -38,7 +39,10 @@ impl ConvNet {
         let cells = (shape.side / 8).pow(2);
         let head = &self.weights()[self.weights().len() - (cells * channels + 1) * shape.classes..];
         let alpha = |k: usize| {
-            let weight = |cell: usize| head[(cell * channels + k) * shape.classes + class];
+            let weight = |cell: usize| {
+                let line = &head[(cell * channels + k) * shape.classes..][..shape.classes];
+                line[class] - line.iter().sum::<f32>() / shape.classes as f32
+            };
             (0..cells).map(weight).sum::<f32>() / (4 * cells) as f32
         };
         let alphas: Vec<f32> = (0..channels).map(alpha).collect();

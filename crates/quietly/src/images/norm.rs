@@ -1,8 +1,11 @@
-//! What happens to the channels of one picture between convolutions: a group norm, tanh, and a mean of 2x2 pixels.
+//! What happens to the channels of one picture between convolutions: a group norm (without its mean), tanh, and a mean of 2x2 pixels.
 //!
 //! A group norm looks at one picture alone, unlike a batch norm, with which one picture would move the gradients of others.
 
-/// Channels in groups: the numbers of each group are put to mean 0 and variance 1, then scaled and shifted by channel.
+/// Channels in groups: the numbers of each group are put to mean square 1, then scaled and shifted by channel.
+///
+/// The mean stays where it is. Without it, a bright patch would make all the rest of the picture darker, and a network would tell
+/// the class from the background: of what it looked at, 0.03 to 0.06 were inside a patch of 0.14 of the picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct GroupNorm {
     pub(super) channels: usize,
@@ -14,19 +17,11 @@ pub(super) struct GroupNorm {
 const LEAST: f32 = 1e-5;
 
 impl GroupNorm {
-    /// Puts `values` to mean 0 and variance 1; `inverse` gets one over the deviation of each channel's group.
+    /// Puts `values` to mean square 1; `inverse` gets one over the root of what was there, for each channel.
     #[inline(always)]
     pub(super) fn normalise(&self, values: &mut [f32], inverse: &mut [f32]) {
         let size = (values.len() / self.channels * self.group) as f32;
         let inverse = &mut inverse[..self.channels];
-        inverse.fill(0.0);
-        for pixel in values.chunks_exact(self.channels) {
-            inverse.iter_mut().zip(pixel).for_each(|(sum, v)| *sum += v);
-        }
-        self.shared(inverse, |sum| sum / size);
-        for pixel in values.chunks_exact_mut(self.channels) {
-            pixel.iter_mut().zip(&*inverse).for_each(|(v, mean)| *v -= mean);
-        }
         inverse.fill(0.0);
         for pixel in values.chunks_exact(self.channels) {
             inverse.iter_mut().zip(pixel).for_each(|(sum, v)| *sum = v.mul_add(*v, *sum));
@@ -67,15 +62,13 @@ impl GroupNorm {
                 by_shift[k] += g[k];
             }
         }
-        // What the mean and the variance of the group take away.
+        // What the size of the group takes away.
         let mut along: Vec<f32> = by_scale.iter().zip(scale).map(|(g, s)| g * s).collect();
-        let mut mean: Vec<f32> = by_shift.iter().zip(scale).map(|(g, s)| g * s).collect();
         self.shared(&mut along, |sum| sum / size);
-        self.shared(&mut mean, |sum| sum / size);
-        let (along, mean) = (&along[..c], &mean[..c]);
+        let along = &along[..c];
         for (g, n) in gradient.chunks_exact_mut(c).zip(normal.chunks_exact(c)) {
             for k in 0..c {
-                g[k] = (g[k] * scale[k] - mean[k] - n[k] * along[k]) * inverse[k];
+                g[k] = (g[k] * scale[k] - n[k] * along[k]) * inverse[k];
             }
         }
     }

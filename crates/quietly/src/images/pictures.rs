@@ -1,10 +1,7 @@
 //! Pictures with classes: read, made up, and made worse.
-use quietly_noise::{Key, Stream};
+use quietly_noise::Key;
 
 use crate::{error::Error, features::normals};
-
-/// The class of a picture that has none: it teaches nothing.
-const NONE: u32 = u32::MAX;
 
 /// Pictures of one size, each of some class.
 #[derive(Clone)]
@@ -36,7 +33,7 @@ impl Pictures {
         Pictures { side, channels, values, labels }
     }
 
-    /// The records of a CIFAR-10 file: a byte for the class, then 1024 of red, of green and of blue. What is left at the end is
+    /// The records of a CIFAR-10 file: a byte for the class, then 1024 of red, of green and of blue, which become -1 to 1. What is left at the end is
     /// no record.
     pub fn cifar10(bytes: &[u8]) -> Pictures {
         const PIXELS: usize = 32 * 32;
@@ -46,7 +43,7 @@ impl Pictures {
         for record in records {
             labels.push(u32::from(record[0]));
             let colours = &record[1..];
-            let pixel = |at: usize| [0, 1, 2].map(|c| f32::from(colours[c * PIXELS + at]) / 255.0);
+            let pixel = |at: usize| [0, 1, 2].map(|c| f32::from(colours[c * PIXELS + at]) / 127.5 - 1.0);
             values.extend((0..PIXELS).flat_map(pixel));
         }
         Pictures::new(32, 3, values, labels)
@@ -122,13 +119,15 @@ impl Pictures {
 }
 
 impl Picture<'_> {
-    /// The picture with mean 0 and variance 1, or 0 if it has no contrast: what networks see.
+    /// The picture with mean square 1, or 0 if there is nothing in it: what networks see. Its mean stays where it is, as in
+    /// [group norms](super::norm).
     #[inline(always)]
     pub(super) fn standardised(&self, out: &mut [f32]) {
         let (mean, deviation) = moments(self.values);
-        let inverse = if deviation > 1e-9 { 1.0 / deviation } else { 0.0 };
+        let size = (mean * mean + deviation * deviation).sqrt();
+        let inverse = if size > 1e-9 { 1.0 / size } else { 0.0 };
         for (out, x) in out.iter_mut().zip(self.values) {
-            *out = ((f64::from(*x) - mean) * inverse) as f32;
+            *out = (f64::from(*x) * inverse) as f32;
         }
     }
 }
@@ -151,9 +150,9 @@ fn moments(values: &[f32]) -> (f64, f64) {
     (mean, (sum(&|x| (x - mean) * (x - mean)) / count).sqrt())
 }
 
-/// Where made-up pictures come from: noise, and somewhere in it the patch of the picture's class.
+/// Where made-up pictures come from: noise, and somewhere in it a patch in the colour of the picture's class.
 pub struct Pasted {
-    shape: (usize, usize, usize),
+    side: usize,
     patch: usize,
     snr: f64,
     classes: u32,
@@ -162,7 +161,7 @@ pub struct Pasted {
 
 impl Pasted {
     /// Colour pictures of `side` pixels, of so many classes, whose patches are `patch` pixels wide. The noise around has
-    /// deviation 1 and lies over the patch too, whose numbers are ±`snr`.
+    /// deviation 1 and lies over the patch too, whose red, green and blue are ±`snr`.
     ///
     /// # Errors
     ///
@@ -171,8 +170,8 @@ impl Pasted {
         let fits = (1..=side).contains(&patch) && side <= 256;
         Error::unless(fits, "patch", "from 1 pixel to the picture's side", patch)?;
         Error::unless((0.0..=1e6).contains(&snr), "SNR", "from 0 to 1e6", snr)?;
-        Error::unless((2..NONE).contains(&classes), "classes", "at least 2", classes)?;
-        Ok(Pasted { shape: (side, side, 3), patch, snr, classes, key })
+        Error::unless((2..=8).contains(&classes), "classes", "from 2 to 8", classes)?;
+        Ok(Pasted { side, patch, snr, classes, key })
     }
 
     /// How many pixels wide a patch is.
@@ -186,44 +185,32 @@ impl Pasted {
     ///
     /// [`Error::Noise`] if there is no randomness.
     pub fn draw(&self, time: u64, count: usize) -> Result<(Pictures, Vec<(usize, usize)>), Error> {
-        let (side, _, channels) = self.shape;
-        let size = side * side * channels;
-        let patches = self.patches()?;
+        let side = self.side;
+        let size = side * side * 3;
         let stream = self.key.stream("pictures");
         let mut values: Vec<f32> =
             normals(&stream, 2 * time, count * size)?.into_iter().map(|z| z as f32).collect();
         let mut bits = stream.bits(2 * time + 1)?;
         let (mut labels, mut places) = (Vec::new(), Vec::new());
         for picture in values.chunks_exact_mut(size) {
-            let label = bits.below(u64::from(self.classes))? as usize;
+            let label = bits.below(u64::from(self.classes))?;
             let room = (side - self.patch + 1) as u64;
             let (top, left) = (bits.below(room)? as usize, bits.below(room)? as usize);
-            let lines = patches[label].chunks_exact(self.patch * channels).enumerate();
-            for (y, line) in lines {
-                let start = ((top + y) * side + left) * channels;
-                let into = picture[start..].iter_mut();
-                into.zip(line).for_each(|(x, v)| *x += v);
+            let colour = self.colour(label);
+            for y in top..top + self.patch {
+                let line = &mut picture[(y * side + left) * 3..][..self.patch * 3];
+                for pixel in line.as_chunks_mut::<3>().0 {
+                    pixel.iter_mut().zip(colour).for_each(|(x, v)| *x += v);
+                }
             }
             labels.push(label as u32);
             places.push((top, left));
         }
-        Ok((Pictures::new(side, channels, values, labels), places))
+        Ok((Pictures::new(side, 3, values, labels), places))
     }
 
-    /// The patch of each class: ±SNR in squares of 2x2 pixels and by colour.
-    fn patches(&self) -> Result<Vec<Vec<f32>>, Error> {
-        let stream: Stream = self.key.stream("patches");
-        let (half, channels) = (self.patch.div_ceil(2), self.shape.2);
-        (0..u64::from(self.classes))
-            .map(|class| {
-                let signs = normals(&stream, class, half * half * channels)?;
-                let number = |at: usize| {
-                    let (pixel, colour) = (at / channels, at % channels);
-                    let (y, x) = (pixel / self.patch / 2, pixel % self.patch / 2);
-                    (self.snr * signs[(y * half + x) * channels + colour].signum()) as f32
-                };
-                Ok((0..self.patch * self.patch * channels).map(number).collect())
-            })
-            .collect()
+    /// The patch of each class: one colour, ±SNR in red, green and blue.
+    fn colour(&self, label: u64) -> [f32; 3] {
+        [0, 1, 2].map(|bit| if label >> bit & 1 == 1 { self.snr as f32 } else { -self.snr as f32 })
     }
 }

@@ -138,10 +138,9 @@ fn group_norms_have_their_gradients() {
             let of = |at: usize| (first..first + 3).contains(&(at % 6));
             let inside: Vec<f64> =
                 values.iter().enumerate().filter(|(at, _)| of(*at)).map(|(_, v)| *v).collect();
-            let mean = inside.iter().sum::<f64>() / 48.0;
-            let spread = inside.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / 48.0;
+            let square = inside.iter().map(|v| v * v).sum::<f64>() / 48.0;
             for at in (0..96).filter(|at| of(*at)) {
-                let normal = (values[at] - mean) / (spread + f64::from(1e-5_f32)).sqrt();
+                let normal = values[at] / (square + f64::from(1e-5_f32)).sqrt();
                 total += f64::from(by_out[at]) * (normal * scale[at % 6] + shift[at % 6]);
             }
         }
@@ -364,8 +363,8 @@ fn plans_keep_their_budget_and_refuse_what_makes_no_sense() {
 /// not seen. One that has learnt nothing looks anywhere.
 #[test]
 fn a_network_looks_at_the_pasted_patch() {
-    let shape = ConvShape { side: 32, widths: [8, 16, 16], classes: 4, ..ConvShape::default() };
-    let world = Pasted::new(32, 12, 4, 2.0, Key::from_seed(1)).unwrap();
+    let shape = ConvShape { side: 48, widths: [8, 8, 8], classes: 4, ..ConvShape::default() };
+    let world = Pasted::new(48, 24, 4, 4.0, Key::from_seed(1)).unwrap();
     let training = ImageTraining { shape, steps: 60, batch: 60, ..ImageTraining::default() };
     let plan = training.plan(600, Budget::new(f64::INFINITY, 1e-5).unwrap()).unwrap();
     let pictures = Private::new(world.draw(0, 600).unwrap().0);
@@ -373,13 +372,12 @@ fn a_network_looks_at_the_pasted_patch() {
     let (fresh, places) = world.draw(1, 200).unwrap();
     let mass = |network: &ConvNet| {
         let share = |(at, place): (usize, &(usize, usize))| {
-            network.attention(&fresh, at).share_within(*place, 12)
+            network.attention(&fresh, at).share_within(*place, 24)
         };
         let shares: Vec<f64> = places.iter().enumerate().filter_map(share).collect();
         shares.iter().sum::<f64>() / shares.len() as f64
     };
     let accuracy = network.accuracy(&fresh, 2);
-    println!("accuracy {accuracy}, mass {}", mass(&network));
     assert!(accuracy > 0.9, "{accuracy}");
     assert!(mass(&network) > 0.5, "{}", mass(&network));
     let mut blind = ConvNet::new(shape, 1).unwrap();
@@ -387,7 +385,7 @@ fn a_network_looks_at_the_pasted_patch() {
     let mut random = Random(1);
     weights.iter_mut().for_each(|w| *w += 0.1 * random.number() as f32);
     blind.set_weights(&weights);
-    assert!(mass(&blind) < 0.3, "{}", mass(&blind));
+    assert!(mass(&blind) < 0.4, "{}", mass(&blind));
 }
 
 /// For `cargo test --release`: how long one gradient takes.
