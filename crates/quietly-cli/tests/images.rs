@@ -60,7 +60,9 @@ fn pictures_are_read_where_they_are_and_missed_politely() {
     fs::create_dir(folder.path("d")).unwrap();
     folder.good("reproduce features --only images --tiny --data d --output r");
     let report = folder.read("r/report.md");
-    for part in ["CIFAR-10 was left out", "Share of Grad-CAM inside the patch", "attention-pasted.png"] {
+    for part in
+        ["CIFAR-10 was left out", "Share of Grad-CAM inside the patch", "attention-pasted.png"]
+    {
         assert!(report.contains(part), "{part}");
     }
     assert!(!report.contains("Phase diagram"));

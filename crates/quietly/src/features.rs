@@ -21,6 +21,7 @@
 //! assert_eq!(many.verdict(), Verdict::Enough);
 //! # Ok::<(), quietly::Error>(())
 //! ```
+pub(crate) use self::patches::normals;
 pub use self::{
     course::{Course, Moment, Noise, study},
     descent::{Descent, PatchPlan},
@@ -29,7 +30,6 @@ pub use self::{
     patches::{Images, World},
     separation::{Separation, private_separation, public_separation},
 };
-pub(crate) use self::patches::normals;
 
 mod course;
 mod decomposition;

@@ -123,7 +123,11 @@ impl Door {
     /// A key for these private parts alone: see [`Key::bound_to`].
     ///
     /// What leaves is a key. To whoever does not hold the one it is made from it is as random as that, whatever the parts.
-    pub(crate) fn bound(key: &Key, public: &[u8], parts: Private<impl Iterator<Item = Vec<u8>>>) -> Key {
+    pub(crate) fn bound(
+        key: &Key,
+        public: &[u8],
+        parts: Private<impl Iterator<Item = Vec<u8>>>,
+    ) -> Key {
         let all = |parts| key.bound_to(std::iter::once(public.to_vec()).chain(parts));
         parts.map(all).declassify()
     }

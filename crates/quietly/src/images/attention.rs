@@ -72,7 +72,8 @@ fn enlarged(map: &[f32], from: usize, to: usize) -> Vec<f32> {
     };
     let pixel = |at: usize| {
         let ((top, bottom, down), (left, right, across)) = (place(at / to), place(at % to));
-        let line = |y: usize| map[y * from + left] * (1.0 - across) + map[y * from + right] * across;
+        let line =
+            |y: usize| map[y * from + left] * (1.0 - across) + map[y * from + right] * across;
         line(top) * (1.0 - down) + line(bottom) * down
     };
     (0..to * to).map(pixel).collect()

@@ -39,15 +39,20 @@ impl Default for ConvShape {
 
 impl ConvShape {
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let side = self.side % 8 == 0 && (8..=256).contains(&self.side);
+        let side = self.side.is_multiple_of(8) && (8..=256).contains(&self.side);
         Error::unless(side, "side", "a multiple of 8, up to 256", self.side)?;
         let channels = (1..=64).contains(&self.channels);
         Error::unless(channels, "channels", "from 1 to 64", self.channels)?;
         let group = (1..=256).contains(&self.group);
         Error::unless(group, "channels of a group", "from 1 to 256", self.group)?;
         for width in self.widths {
-            let fine = width % self.group == 0 && (1..=256).contains(&width);
-            Error::unless(fine, "channels of a layer", "a multiple of the group, up to 256", width)?;
+            let fine = width.is_multiple_of(self.group) && (1..=256).contains(&width);
+            Error::unless(
+                fine,
+                "channels of a layer",
+                "a multiple of the group, up to 256",
+                width,
+            )?;
         }
         let classes = (2..=1000).contains(&self.classes);
         Error::unless(classes, "classes", "from 2 to 1000", self.classes)
@@ -166,10 +171,13 @@ impl ConvNet {
         let all: Vec<usize> = (0..pictures.len()).collect();
         let share = all.len().div_ceil(threads.max(1)).max(1);
         let right = |part: &[usize]| {
-            pulp::Arch::new().dispatch(Walk { network: self, pictures, which: part, each: Right(0) }).0
+            pulp::Arch::new()
+                .dispatch(Walk { network: self, pictures, which: part, each: Right(0) })
+                .0
         };
         let total: u64 = std::thread::scope(|scope| {
-            let workers: Vec<_> = all.chunks(share).map(|p| scope.spawn(move || right(p))).collect();
+            let workers: Vec<_> =
+                all.chunks(share).map(|p| scope.spawn(move || right(p))).collect();
             workers.into_iter().map(|w| w.join().expect("a look does not panic")).sum()
         });
         total as f64 / pictures.len().max(1) as f64
@@ -335,8 +343,7 @@ impl Pass {
 
         let features = &self.rooms[BLOCKS - 1].pooled;
         let head = network.shape.head();
-        let (by_head, by_constants) =
-            self.gradient[head..].split_at_mut(features.len() * classes);
+        let (by_head, by_constants) = self.gradient[head..].split_at_mut(features.len() * classes);
         by_constants.copy_from_slice(&self.by_scores);
         for (x, out) in features.iter().zip(by_head.chunks_exact_mut(classes)) {
             out.iter_mut().zip(&self.by_scores).for_each(|(out, g)| *out = x * g);

@@ -94,11 +94,11 @@ pub(super) fn tanh(x: f32) -> f32 {
         2.000_188e-13,
         -8.604_672e-11,
         5.122_297e-8,
-        1.485_722_35e-5,
+        1.485_722_4e-5,
         6.372_619e-4,
         4.893_524_6e-3,
     ];
-    const EVEN: [f32; 4] = [1.198_258_4e-6, 1.185_347_06e-4, 2.268_434_6e-3, 4.893_525e-3];
+    const EVEN: [f32; 4] = [1.198_258_4e-6, 1.185_347_1e-4, 2.268_434_6e-3, 4.893_525e-3];
     // Beyond, the nearest number to tanh is 1. A NaN stays one.
     let x = x.clamp(-7.905_311, 7.905_311);
     let square = x * x;
@@ -114,10 +114,13 @@ pub(super) fn pool(values: &[f32], (side, channels): (usize, usize), out: &mut [
     for (y, out) in out.chunks_exact_mut(half * channels).enumerate() {
         let (above, below) = values[2 * y * line..][..2 * line].split_at(line);
         for (x, out) in out.chunks_exact_mut(channels).enumerate() {
-            let (above, below) =
-                (&above[2 * x * channels..][..2 * channels], &below[2 * x * channels..][..2 * channels]);
+            let (above, below) = (
+                &above[2 * x * channels..][..2 * channels],
+                &below[2 * x * channels..][..2 * channels],
+            );
             for k in 0..channels {
-                out[k] = 0.25 * ((above[k] + above[k + channels]) + (below[k] + below[k + channels]));
+                out[k] =
+                    0.25 * ((above[k] + above[k + channels]) + (below[k] + below[k + channels]));
             }
         }
     }

@@ -92,7 +92,7 @@ impl Notebook {
     }
 
     pub(super) fn is_due(&self, step: u64) -> bool {
-        step % self.every == 0
+        step.is_multiple_of(self.every)
     }
 
     /// The last page, if there is one.
@@ -123,7 +123,9 @@ impl Notebook {
         for name in ["page", "page.new", "secret.new", "secret"] {
             let path = self.folder.join(name);
             match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(told(&path, &error)),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(told(&path, &error));
+                }
                 _ => {}
             }
         }

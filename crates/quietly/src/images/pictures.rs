@@ -43,7 +43,8 @@ impl Pictures {
         for record in records {
             labels.push(u32::from(record[0]));
             let colours = &record[1..];
-            let pixel = |at: usize| [0, 1, 2].map(|c| f32::from(colours[c * PIXELS + at]) / 127.5 - 1.0);
+            let pixel =
+                |at: usize| [0, 1, 2].map(|c| f32::from(colours[c * PIXELS + at]) / 127.5 - 1.0);
             values.extend((0..PIXELS).flat_map(pixel));
         }
         Pictures::new(32, 3, values, labels)
@@ -143,7 +144,9 @@ fn moments(values: &[f32]) -> (f64, f64) {
                 *lane += of(f64::from(*x));
             }
         }
-        (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]) + rest.iter().map(|x| of(f64::from(*x))).sum::<f64>()
+        (lanes[0] + lanes[1])
+            + (lanes[2] + lanes[3])
+            + rest.iter().map(|x| of(f64::from(*x))).sum::<f64>()
     };
     let count = values.len() as f64;
     let mean = sum(&|x| x) / count;
@@ -166,7 +169,13 @@ impl Pasted {
     /// # Errors
     ///
     /// [`Error::Parameter`] if a patch does not fit, or the SNR is not from 0 to 1e6.
-    pub fn new(side: usize, patch: usize, classes: u32, snr: f64, key: Key) -> Result<Pasted, Error> {
+    pub fn new(
+        side: usize,
+        patch: usize,
+        classes: u32,
+        snr: f64,
+        key: Key,
+    ) -> Result<Pasted, Error> {
         let fits = (1..=side).contains(&patch) && side <= 256;
         Error::unless(fits, "patch", "from 1 pixel to the picture's side", patch)?;
         Error::unless((0.0..=1e6).contains(&snr), "SNR", "from 0 to 1e6", snr)?;

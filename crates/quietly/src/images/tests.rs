@@ -13,7 +13,9 @@ use super::{
     pictures::{Pasted, Picture, Pictures},
     training::{ImagePlan, ImageTraining},
 };
-use crate::{budget::Budget, error::Error, lattice::Lattice, pass::random::Random, progress::Progress};
+use crate::{
+    budget::Budget, error::Error, lattice::Lattice, pass::random::Random, progress::Progress,
+};
 
 fn numbers(random: &mut Random, count: usize) -> Vec<f32> {
     (0..count).map(|_| random.number() as f32).collect()
@@ -27,7 +29,8 @@ fn norm(a: &[f32]) -> f64 {
     dot(a, a).sqrt()
 }
 
-const SMALL: ConvShape = ConvShape { side: 8, channels: 3, widths: [4, 8, 8], group: 4, classes: 3 };
+const SMALL: ConvShape =
+    ConvShape { side: 8, channels: 3, widths: [4, 8, 8], group: 4, classes: 3 };
 
 /// A network whose last layer is not zero, and pictures for it.
 fn some(seed: u64, count: usize) -> (ConvNet, Pictures) {
@@ -316,7 +319,8 @@ fn a_notebook_is_for_one_run() {
     let notebook = Notebook::open(&folder, 1, || Ok(Key::from_seed(3))).unwrap();
     #[cfg(unix)]
     {
-        let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(folder.join("secret")).unwrap());
+        let mode =
+            std::os::unix::fs::MetadataExt::mode(&fs::metadata(folder.join("secret")).unwrap());
         assert_eq!(mode & 0o777, 0o600);
     }
     let pictures = Private::new(some(8, 40).1);
@@ -345,7 +349,9 @@ fn a_notebook_is_for_one_run() {
 
 #[test]
 fn plans_keep_their_budget_and_refuse_what_makes_no_sense() {
-    let tight = |epsilon: f64| plan(epsilon).epsilon() <= epsilon && plan(epsilon).epsilon() > 0.95 * epsilon;
+    let tight = |epsilon: f64| {
+        plan(epsilon).epsilon() <= epsilon && plan(epsilon).epsilon() > 0.95 * epsilon
+    };
     assert!(tight(1.0) && tight(8.0));
     assert!(plan(1.0).noise() > plan(8.0).noise());
     assert_eq!(plan(f64::INFINITY).noise(), None);
@@ -353,7 +359,9 @@ fn plans_keep_their_budget_and_refuse_what_makes_no_sense() {
     let bad = |training: ImageTraining| training.plan(1000, budget).is_err();
     let good = ImageTraining::default();
     assert!(bad(ImageTraining { batch: 1000, ..good }) && bad(ImageTraining { clip: 0.0, ..good }));
-    assert!(bad(ImageTraining { momentum: 1.0, ..good }) && bad(ImageTraining { steps: 0, ..good }));
+    assert!(
+        bad(ImageTraining { momentum: 1.0, ..good }) && bad(ImageTraining { steps: 0, ..good })
+    );
     let shape = ConvShape { side: 12, ..ConvShape::default() };
     assert!(bad(ImageTraining { shape, ..good }));
     assert!(good.plan(1000, budget.under(quietly_accounting::Neighbours::ReplaceOne)).is_err());
@@ -401,7 +409,8 @@ fn speed() {
         }
     }
     let network = ConvNet::new(ConvShape::default(), 1).unwrap();
-    let (pictures, _) = Pasted::new(32, 12, 4, 1.0, Key::from_seed(1)).unwrap().draw(0, 500).unwrap();
+    let (pictures, _) =
+        Pasted::new(32, 12, 4, 1.0, Key::from_seed(1)).unwrap().draw(0, 500).unwrap();
     let which: Vec<u32> = (0..500).collect();
     let lattice = Lattice::for_sums(1.0, network.weights().len());
     for _ in 0..3 {
@@ -409,7 +418,12 @@ fn speed() {
         std::hint::black_box(clipped(&network, &pictures, &which, &lattice, 1));
         let full = start.elapsed().as_secs_f64();
         let start = Instant::now();
-        pulp::Arch::new().dispatch(Walk { network: &network, pictures: &pictures, which: &which, each: Back });
+        pulp::Arch::new().dispatch(Walk {
+            network: &network,
+            pictures: &pictures,
+            which: &which,
+            each: Back,
+        });
         let plain = start.elapsed().as_secs_f64();
         println!("{:.1} us a picture, {:.1} without lattice", full / 500e-6, plain / 500e-6);
         assert!(network.weights().len() == 19_546);

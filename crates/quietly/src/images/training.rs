@@ -53,7 +53,15 @@ pub struct ImageTraining {
 impl Default for ImageTraining {
     fn default() -> Self {
         let shape = ConvShape::default();
-        ImageTraining { shape, steps: 300, batch: 500, step_size: 0.5, momentum: 0.9, clip: 1.0, seed: 1 }
+        ImageTraining {
+            shape,
+            steps: 300,
+            batch: 500,
+            step_size: 0.5,
+            momentum: 0.9,
+            clip: 1.0,
+            seed: 1,
+        }
     }
 }
 
@@ -78,7 +86,14 @@ impl ImageTraining {
         let whole = 2f64.powi(32);
         let rate = (self.batch as f64 / rows as f64 * whole).floor() / whole;
         let sampler = Sampler::Poisson { steps: self.steps, rate };
-        let mut plan = ImagePlan { training: self, rows, budget, sampler, stages: vec![], epsilon: f64::INFINITY };
+        let mut plan = ImagePlan {
+            training: self,
+            rows,
+            budget,
+            sampler,
+            stages: vec![],
+            epsilon: f64::INFINITY,
+        };
         if !budget.is_private() {
             return Ok(plan);
         }
@@ -267,6 +282,10 @@ impl fmt::Display for ImagePlan {
         }
         let epsilon = (self.epsilon * 1e4).ceil() / 1e4;
         let (asked, delta) = (self.budget.epsilon(), self.budget.delta_in_words());
-        write!(f, "epsilon {epsilon:.4} of {asked} at delta {delta} ({})", self.budget.neighbours().name())
+        write!(
+            f,
+            "epsilon {epsilon:.4} of {asked} at delta {delta} ({})",
+            self.budget.neighbours().name()
+        )
     }
 }

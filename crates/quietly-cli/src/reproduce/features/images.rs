@@ -193,7 +193,8 @@ impl Gallery {
                 let outcome = match Outcome::read(&kept, &made_by, (snr, epsilon)) {
                     Some(outcome) => outcome,
                     None => {
-                        fs::create_dir_all(unfinished).map_err(|e| Failure::file(unfinished, &e))?;
+                        fs::create_dir_all(unfinished)
+                            .map_err(|e| Failure::file(unfinished, &e))?;
                         let folder = unfinished.join(&name);
                         let fresh = || Ok(Key::from_seed(1000 * draw.seed + done as u64));
                         let notebook = Notebook::open(&folder, 10, fresh)?;
@@ -234,14 +235,14 @@ impl Gallery {
 
     /// A table and a sheet of what networks look at.
     fn tell(&self, outcomes: &[Outcome], test: &Pictures, report: &mut Report) {
-        let find = |snr: f64, epsilon: f64| {
-            outcomes.iter().find(|o| (o.snr, o.epsilon) == (snr, epsilon))
-        };
+        let find =
+            |snr: f64, epsilon: f64| outcomes.iter().find(|o| (o.snr, o.epsilon) == (snr, epsilon));
         let mut columns = vec!["training pictures".to_string()];
         columns.extend(self.epsilons.iter().map(|e| format!("eps {}", word(*e))));
         let grid = |title: String, note: &str, of: fn(&Outcome) -> Option<f64>| {
             let row = |snr: &f64| {
-                let cell = |e: &f64| find(*snr, *e).and_then(of).map_or(Entry::Nothing, Entry::Fine);
+                let cell =
+                    |e: &f64| find(*snr, *e).and_then(of).map_or(Entry::Nothing, Entry::Fine);
                 let mut row = vec![Entry::Word(format!("SNR {}", word(*snr)))];
                 row.extend(self.epsilons.iter().map(cell));
                 row
@@ -250,12 +251,15 @@ impl Gallery {
             Grid { title, note: note.into(), columns: columns.clone(), rows }
         };
         let ImageTraining { steps, batch, .. } = self.training;
-        let note = format!("{steps} steps of about {batch} pictures; clean test pictures; one draw.");
+        let note =
+            format!("{steps} steps of about {batch} pictures; clean test pictures; one draw.");
         report.tables.push(grid(format!("Accuracy on {}", self.name), &note, |o| Some(o.accuracy)));
         if self.patch > 0 {
             let chance = (self.patch as f64 / self.training.shape.side as f64).powi(2);
             let note = format!("The patch is {chance:.2} of the picture.");
-            report.tables.push(grid("Share of Grad-CAM inside the patch".into(), &note, |o| o.mass));
+            report
+                .tables
+                .push(grid("Share of Grad-CAM inside the patch".into(), &note, |o| o.mass));
         }
         let rows: Vec<Row> = (0..SHOWN)
             .map(|at| {
@@ -290,10 +294,15 @@ impl Gallery {
             let what = format!("clean less SNR 0.5, eps {}", word(*epsilon));
             Check::above(what, gap(*epsilon), 0.0)
         };
-        let wider = Check::above("gap at eps 2 less that at eps inf", less(gap(2.0), gap(endless)), 0.0);
+        let wider =
+            Check::above("gap at eps 2 less that at eps inf", less(gap(2.0), gap(endless)), 0.0);
         let from = "the paper, experiments on CIFAR-10";
         vec![
-            Claim::new("accuracy rises with epsilon", from, self.snrs.iter().map(by_epsilon).collect()),
+            Claim::new(
+                "accuracy rises with epsilon",
+                from,
+                self.snrs.iter().map(by_epsilon).collect(),
+            ),
             Claim::new("accuracy rises with SNR", from, self.epsilons.iter().map(by_snr).collect()),
             Claim::new("the less epsilon, the more SNR matters", from, vec![wider]),
         ]

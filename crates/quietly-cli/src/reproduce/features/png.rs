@@ -40,7 +40,9 @@ mod tests {
     #[test]
     fn a_picture_is_framed_as_the_standard_says() {
         let file = encode(2, 1, &[[255, 0, 0], [0, 0, 255]]);
-        assert!(file.starts_with(b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x02\0\0\0\x01\x08\x02\0\0\0"));
+        assert!(
+            file.starts_with(b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x02\0\0\0\x01\x08\x02\0\0\0")
+        );
         assert!(file.ends_with(b"\0\0\0\0IEND\xae\x42\x60\x82"));
     }
 }

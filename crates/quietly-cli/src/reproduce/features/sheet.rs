@@ -13,7 +13,8 @@ pub(super) struct Row {
 
 /// All rows as PNG. Where a network looks is red; the rest of the picture is grey.
 pub(super) fn draw(rows: &[Row], side: usize) -> Vec<u8> {
-    let (columns, cell) = (1 + rows.iter().map(|r| r.maps.len()).max().unwrap_or(0), side * ZOOM + GAP);
+    let (columns, cell) =
+        (1 + rows.iter().map(|r| r.maps.len()).max().unwrap_or(0), side * ZOOM + GAP);
     let (width, height) = (columns * cell, rows.len().max(1) * cell);
     let mut pixels = vec![[255_u8; 3]; width * height];
     for (down, row) in rows.iter().enumerate() {
@@ -33,9 +34,8 @@ pub(super) fn draw(rows: &[Row], side: usize) -> Vec<u8> {
 
 /// From the least number to the largest.
 fn colours(picture: &[f32]) -> Vec<[u8; 3]> {
-    let (low, high) = picture
-        .iter()
-        .fold((f32::INFINITY, f32::NEG_INFINITY), |(l, h), x| (l.min(*x), h.max(*x)));
+    let (low, high) =
+        picture.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(l, h), x| (l.min(*x), h.max(*x)));
     let byte = |x: f32| (255.0 * (x - low) / (high - low).max(1e-9)) as u8;
     picture.as_chunks::<3>().0.iter().map(|pixel| pixel.map(byte)).collect()
 }
