@@ -31,7 +31,7 @@ use crate::{
     screen::Progress,
 };
 
-const ABOUT: &str = "Networks of convolutions: three of 3x3 pixels with 16, 32 and 32 channels, each with a group norm, tanh and a mean of 2x2 pixels, \
+const ABOUT: &str = "Networks of convolutions: three of 3x3 pixels with 16, 32 and 32 channels, each with a group norm (without its mean), tanh and a mean of 2x2 pixels, \
     then a dense layer. DP-SGD: every picture is in a step by a coin of its own, its gradient is clipped to 1, all steps together are \
     within epsilon at delta 1e-5, add-remove; epsilon inf is the same without noise. Training pictures have normal noise added, whose deviation is \
     their own contrast over SNR; test pictures have none. The paper has ResNet-20, 50000 pictures and 100 epochs: these numbers are far below \
@@ -243,7 +243,7 @@ impl Gallery {
             let row = |snr: &f64| {
                 let cell =
                     |e: &f64| find(*snr, *e).and_then(of).map_or(Entry::Nothing, Entry::Fine);
-                let mut row = vec![Entry::Word(format!("SNR {}", word(*snr)))];
+                let mut row = vec![Entry::Word(clean(*snr))];
                 row.extend(self.epsilons.iter().map(cell));
                 row
             };
@@ -287,7 +287,7 @@ impl Gallery {
         let (clean, endless) = (f64::INFINITY, f64::INFINITY);
         let gap = |epsilon: f64| less(find(clean, epsilon), find(0.5, epsilon));
         let by_epsilon = |snr: &f64| {
-            let what = format!("accuracy at eps 8 less that at eps 2, SNR {}", word(*snr));
+            let what = format!("accuracy at eps 8 less that at eps 2, {}", clean(*snr));
             Check::above(what, less(find(*snr, 8.0), find(*snr, 2.0)), 0.0)
         };
         let by_snr = |epsilon: &f64| {
@@ -323,7 +323,12 @@ fn train_with(
     Ok(plan.run_with(notebook, pictures, "picture", threads, &mut watch)?.0)
 }
 
-/// "clean" has no end.
+/// How training pictures are called.
+fn clean(snr: f64) -> String {
+    if snr.is_finite() { format!("SNR {snr}") } else { "clean".into() }
+}
+
+/// What has no end is "inf".
 fn word(x: f64) -> String {
     if x.is_finite() { x.to_string() } else { "inf".into() }
 }
