@@ -243,7 +243,7 @@ impl Gallery {
             let row = |snr: &f64| {
                 let cell =
                     |e: &f64| find(*snr, *e).and_then(of).map_or(Entry::Nothing, Entry::Fine);
-                let mut row = vec![Entry::Word(clean(*snr))];
+                let mut row = vec![Entry::Word(called(*snr))];
                 row.extend(self.epsilons.iter().map(cell));
                 row
             };
@@ -287,7 +287,7 @@ impl Gallery {
         let (clean, endless) = (f64::INFINITY, f64::INFINITY);
         let gap = |epsilon: f64| less(find(clean, epsilon), find(0.5, epsilon));
         let by_epsilon = |snr: &f64| {
-            let what = format!("accuracy at eps 8 less that at eps 2, {}", clean(*snr));
+            let what = format!("accuracy at eps 8 less that at eps 2, {}", called(*snr));
             Check::above(what, less(find(*snr, 8.0), find(*snr, 2.0)), 0.0)
         };
         let by_snr = |epsilon: &f64| {
@@ -324,7 +324,7 @@ fn train_with(
 }
 
 /// How training pictures are called.
-fn clean(snr: f64) -> String {
+fn called(snr: f64) -> String {
     if snr.is_finite() { format!("SNR {snr}") } else { "clean".into() }
 }
 
