@@ -102,14 +102,14 @@ pub(crate) fn probe_folder(path: &Path) -> Result<(), Failure> {
 }
 
 /// Writes a new folder with all of these files, or nothing.
-pub(crate) fn write_folder(path: &Path, files: &[(&str, String)]) -> Result<(), Failure> {
+pub(crate) fn write_folder(path: &Path, files: &[(&str, &[u8])]) -> Result<(), Failure> {
     let partial = partial_folder(path);
     stop::guard(&partial);
     let write = || -> io::Result<()> {
         fs::create_dir(&partial)?;
-        for (name, text) in files {
+        for (name, bytes) in files {
             let mut file = File::create(partial.join(name))?;
-            file.write_all(text.as_bytes())?;
+            file.write_all(bytes)?;
             file.sync_all()?;
         }
         stop::rename(&partial, path)

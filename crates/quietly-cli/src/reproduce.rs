@@ -1,5 +1,6 @@
 //! `quietly reproduce`: what the papers claim, measured here.
 use std::{
+    fs,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -43,7 +44,7 @@ pub(crate) enum What {
     /// Convex losses: Su, Hu and Wang, and what they compare with
     Convex(Parts),
     /// Feature learning: Understanding Private Learning From Feature Perspective
-    Features(Reproduce),
+    Features(Features),
     /// Networks: Wang, Schuchardt, Kalinin, Zhou, Fellenz, Lampert and Kloft
     Kan(Networks),
 }
@@ -67,11 +68,20 @@ pub(crate) struct Networks {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct Features {
+    #[command(flatten)]
+    asked: Reproduce,
+    /// One part alone: Figure 2, the phase diagram, or pictures; a run of pictures that was broken off goes on
+    #[arg(long, value_name = "PART")]
+    only: Option<features::Part>,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct Reproduce {
     /// A new folder for report.md, report.json and pictures; reproduce-linear and so on by default
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// A folder with the public tables california-housing, gas-turbine and wine-quality-white; for convex a9a, ijcnn1, a8a, w7a; for kan breast-cancer, digits
+    /// A folder with the public tables california-housing, gas-turbine and wine-quality-white; for convex a9a, ijcnn1, a8a, w7a; for kan breast-cancer, digits; for features cifar10
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Fewer and smaller tables: two minutes instead of an hour
@@ -124,7 +134,7 @@ pub(crate) fn run(what: &What, screen: &mut Screen) -> Result<(), Failure> {
         What::Linear(asked) => ("linear", "linear regression", "relu", asked),
         What::Relu(asked) => ("relu", "ReLU regression", "convex", asked),
         What::Convex(Parts { asked, .. }) => ("convex", "convex optimisation", "features", asked),
-        What::Features(asked) => ("features", "feature learning", "kan", asked),
+        What::Features(Features { asked, .. }) => ("features", "feature learning", "kan", asked),
         What::Kan(Networks { asked, .. }) => ("kan", "networks", "linear", asked),
     };
     let started = Instant::now();
@@ -162,23 +172,31 @@ pub(crate) fn run(what: &What, screen: &mut Screen) -> Result<(), Failure> {
         claims: vec![],
         tables: vec![],
         pictures: vec![],
+        bitmaps: vec![],
         seconds: 0.0,
     };
     let draw = Draw { size, seed, threads };
     let data = asked.data.as_deref();
+    let unfinished = unfinished(&folder);
     match what {
         What::Linear(_) => regression(Link::Linear, data, draw, &progress, &mut report)?,
         What::Relu(_) => regression(Link::Relu, data, draw, &progress, &mut report)?,
         What::Convex(Parts { only, .. }) => convex::run(data, *only, draw, &progress, &mut report)?,
-        What::Features(_) => features::run(draw, &progress, &mut report)?,
+        What::Features(Features { only, .. }) => {
+            features::run(data, *only, draw, &unfinished, &progress, &mut report)?
+        }
         What::Kan(Networks { only, .. }) => kan::run(data, *only, draw, &progress, &mut report)?,
     }
     drop(progress);
     report.seconds = started.elapsed().as_secs_f64();
     let json = format!("{:#}\n", report.json());
-    let mut files = vec![("report.md", report.markdown()), ("report.json", json)];
-    files.extend(report.pictures.iter().map(|(name, _, svg)| (name.as_str(), svg.clone())));
+    let page = report.markdown();
+    let mut files = vec![("report.md", page.as_bytes()), ("report.json", json.as_bytes())];
+    files.extend(report.files());
     output::write_folder(&folder, &files)?;
+    if unfinished.is_dir() {
+        fs::remove_dir_all(&unfinished).map_err(|e| Failure::file(&unfinished, &e))?;
+    }
     if asked.json {
         let mut value = report.json();
         value["folder"] = folder.display().to_string().into();
@@ -189,9 +207,15 @@ pub(crate) fn run(what: &What, screen: &mut Screen) -> Result<(), Failure> {
     let folder = folder.display();
     screen.say(&format!(
         "saved {folder}/report.md, report.json and {} pictures",
-        report.pictures.len()
+        report.files().count()
     ))?;
     Ok(screen.say(&format!("\nnext: quietly reproduce {next} --quick"))?)
+}
+
+/// Where parts of a long run are kept until its folder stands.
+fn unfinished(folder: &Path) -> PathBuf {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    folder.with_file_name(format!("{name}.unfinished"))
 }
 
 /// Linear and ReLU models, on drawn tables and on real ones.

@@ -145,7 +145,7 @@ fn no_row_can_stop_a_private_estimate() {
 fn feature_learning_is_reproduced_in_a_folder() {
     let folder = Folder::new();
     let said = folder.good("reproduce features --tiny --output r");
-    assert!(said.contains("10 pictures"), "{said}");
+    assert!(said.contains("11 pictures"), "{said}");
     let report = folder.read("r/report.md");
     for part in [
         "Signal and noise in the filters",

@@ -8,7 +8,7 @@
 use std::fmt;
 
 use hkdf::Hkdf;
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::error::Error;
@@ -16,6 +16,7 @@ use crate::error::Error;
 /// Says which construction a key belongs to, so that the same bytes used
 /// elsewhere never give the same streams.
 const STREAM_LABEL: &[u8] = b"quietly-noise/1 stream: ";
+const BOUND_LABEL: &[u8] = b"quietly-noise/1 key for: ";
 const SEED_LABEL: &[u8] = b"quietly-noise/1 seed, not private";
 
 /// Where a key came from. A certificate prints it.
@@ -68,6 +69,53 @@ impl Key {
     pub fn from_seed(seed: u64) -> Self {
         let (root, _) = Hkdf::<Sha256>::extract(Some(SEED_LABEL), &seed.to_le_bytes());
         Self { root: Zeroizing::new(root.into()), source: Source::Seed(seed) }
+    }
+
+    /// A key for work on these parts alone: with other parts it is another key, and all noise is independent.
+    ///
+    /// A key that is used again, by a run that goes on after it was broken off, must never meet other sums: the difference of two
+    /// releases with the same noise is the difference of the sums. Bound to all that sums are made of, it cannot.
+    pub fn bound_to<B: AsRef<[u8]>>(&self, parts: impl IntoIterator<Item = B>) -> Self {
+        let mut digest = Sha256::new();
+        for part in parts {
+            // With its length: what is one part is never two.
+            digest.update((part.as_ref().len() as u64).to_le_bytes());
+            digest.update(part.as_ref());
+        }
+        let mut root = Zeroizing::new([0; 32]);
+        // As in `stream`.
+        Hkdf::<Sha256>::from_prk(self.root.as_slice())
+            .expect("32 bytes are a key")
+            .expand_multi_info(&[BOUND_LABEL, &digest.finalize()], root.as_mut_slice())
+            .expect("32 bytes are not too many");
+        Self { root, source: self.source }
+    }
+
+    /// The key as bytes, for a run that may have to go on later. **Whoever reads them can remove all noise**: they are to
+    /// be kept like the data, and to be deleted when the run is over.
+    pub fn secret(&self) -> Zeroizing<Vec<u8>> {
+        let mut bytes = Zeroizing::new(Vec::with_capacity(41));
+        let (kind, seed) = match self.source {
+            Source::OperatingSystem => (0, 0),
+            Source::Seed(seed) => (1, seed),
+        };
+        bytes.push(kind);
+        bytes.extend(seed.to_le_bytes());
+        bytes.extend_from_slice(self.root.as_slice());
+        bytes
+    }
+
+    /// The key that [`secret`](Self::secret) wrote; none if it did not.
+    pub fn from_secret(bytes: &[u8]) -> Option<Self> {
+        let (kind, rest) = bytes.split_first()?;
+        let (seed, root) = rest.split_first_chunk::<8>()?;
+        let root = Zeroizing::new(<[u8; 32]>::try_from(root).ok()?);
+        let source = match (kind, u64::from_le_bytes(*seed)) {
+            (0, 0) => Source::OperatingSystem,
+            (1, seed) if Self::from_seed(seed).root == root => Source::Seed(seed),
+            _ => return None,
+        };
+        Some(Self { root, source })
     }
 
     /// Where this key came from.
@@ -150,6 +198,33 @@ mod tests {
         assert_ne!(a.root, Zeroizing::new([0; 32]));
         assert!(a.source().is_private());
         assert!(!Key::from_seed(0).source().is_private());
+    }
+
+    #[test]
+    fn a_bound_key_is_another_for_other_parts() {
+        let key = Key::from_seed(1);
+        let bound = |parts: &[&str]| *key.bound_to(parts).root;
+        assert_eq!(bound(&["a", "b"]), bound(&["a", "b"]));
+        let all = [bound(&[]), bound(&["a"]), bound(&["ab"]), bound(&["a", "b"]), *key.root];
+        for (at, one) in all.iter().enumerate() {
+            assert!(all[..at].iter().all(|other| other != one), "{at}");
+        }
+        assert_eq!(key.bound_to(["a"]).source(), Source::Seed(1));
+    }
+
+    #[test]
+    fn a_secret_is_read_back_and_nothing_else_is() {
+        for key in [Key::from_os().unwrap(), Key::from_seed(9)] {
+            let secret = key.secret();
+            let back = Key::from_secret(&secret).unwrap();
+            assert_eq!((back.root.as_ref(), back.source), (key.root.as_ref(), key.source));
+            assert!(Key::from_secret(&secret[1..]).is_none());
+            // A seed cannot pass for the operating system's key, nor for another seed.
+            let mut other = secret.to_vec();
+            other[1] ^= 1;
+            assert!(Key::from_secret(&other).is_none());
+        }
+        assert!(Key::from_secret(&[]).is_none());
     }
 
     /// HKDF by hand, from its definition with one HMAC block of output:

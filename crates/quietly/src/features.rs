@@ -21,6 +21,7 @@
 //! assert_eq!(many.verdict(), Verdict::Enough);
 //! # Ok::<(), quietly::Error>(())
 //! ```
+pub(crate) use self::patches::normals;
 pub use self::{
     course::{Course, Moment, Noise, study},
     descent::{Descent, PatchPlan},

@@ -26,6 +26,7 @@ pub use self::{
 
 pub(crate) use self::{
     basis::{Basis, MAX_DEGREE},
+    draw::Draw,
     planning::questions,
     train::{fit, read},
 };

@@ -81,6 +81,7 @@ mod exact;
 mod expand;
 pub mod features;
 mod full_batch;
+pub mod images;
 pub mod kan;
 mod lattice;
 mod linalg;

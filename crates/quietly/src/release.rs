@@ -108,6 +108,30 @@ impl Door {
         }
     }
 
+    /// The same for a run that goes on: the first `steps` answers were given before, and their noise is not used again.
+    ///
+    /// # Panics
+    ///
+    /// If it is not in the plan so often.
+    pub(crate) fn after(mut self, purpose: &str, steps: u64) -> Self {
+        for _ in 0..steps {
+            self.enter(purpose);
+        }
+        self
+    }
+
+    /// A key for these private parts alone: see [`Key::bound_to`].
+    ///
+    /// What leaves is a key. To whoever does not hold the one it is made from it is as random as that, whatever the parts.
+    pub(crate) fn bound(
+        key: &Key,
+        public: &[u8],
+        parts: Private<impl Iterator<Item = Vec<u8>>>,
+    ) -> Key {
+        let all = |parts| key.bound_to(std::iter::once(public.to_vec()).chain(parts));
+        parts.map(all).declassify()
+    }
+
     /// Keeps what a test wants to see, and leaves zeros: what is released then does not depend on the data, so that two
     /// tables can be compared question by question under one history.
     #[cfg(test)]

@@ -17,6 +17,8 @@ pub(crate) struct Report {
     pub(crate) tables: Vec<Grid>,
     /// File names, captions and SVG.
     pub(crate) pictures: Vec<(String, String, String)>,
+    /// File names, captions and PNG.
+    pub(crate) bitmaps: Vec<(String, String, Vec<u8>)>,
     pub(crate) seconds: f64,
 }
 
@@ -135,13 +137,20 @@ impl Report {
             let (verdict, why) = (claim.verdict().name(), claim.why());
             let _ = writeln!(text, "| {} | {} | **{verdict}** | {why} |", claim.says, claim.from);
         }
-        for (file, caption, _) in &self.pictures {
+        let drawn = self.pictures.iter().map(|(file, caption, _)| (file, caption));
+        for (file, caption) in drawn.chain(self.bitmaps.iter().map(|(f, c, _)| (f, c))) {
             let _ = write!(text, "\n![{caption}]({file})\n");
         }
         for grid in &self.tables {
             let _ = write!(text, "\n{}", grid.markdown());
         }
         text
+    }
+
+    /// All pictures, by file name.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        let drawn = self.pictures.iter().map(|(name, _, svg)| (name.as_str(), svg.as_bytes()));
+        drawn.chain(self.bitmaps.iter().map(|(name, _, png)| (name.as_str(), png.as_slice())))
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -151,7 +160,7 @@ impl Report {
             "about": self.about,
             "claims": self.claims.iter().map(Claim::json).collect::<Vec<_>>(),
             "tables": self.tables.iter().map(Grid::json).collect::<Vec<_>>(),
-            "pictures": self.pictures.iter().map(|p| &p.0).collect::<Vec<_>>(),
+            "pictures": self.files().map(|(name, _)| name).collect::<Vec<_>>(),
             "seconds": self.seconds,
         })
     }
@@ -181,6 +190,7 @@ mod tests {
             claims: vec![bad],
             tables: vec![grid],
             pictures: vec![],
+            bitmaps: vec![],
             seconds: 1.0,
         };
         let page = report.markdown();
