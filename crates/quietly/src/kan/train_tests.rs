@@ -162,7 +162,7 @@ fn neighbours(plan: &Plan, seed: u64) -> (Vec<Row>, Vec<Row>) {
 fn may_be_in(plan: &Plan, moved: &[usize]) -> bool {
     match plan.sampler {
         Sampler::Bins { bins, passes } | Sampler::Cyclic { period: bins, passes } => {
-            let same = moved.windows(2).all(|w| (w[1] - w[0]) as u64 % bins == 0);
+            let same = moved.windows(2).all(|w| ((w[1] - w[0]) as u64).is_multiple_of(bins));
             same && moved.len() as u64 <= passes
         }
         Sampler::Parts { steps } => moved.len() as u64 <= depth(steps),
