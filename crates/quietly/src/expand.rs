@@ -235,6 +235,7 @@ impl Plan {
 
     /// What expands the rows of this plan, if anything does.
     pub(crate) fn expander(&self) -> Result<Option<Expander>, Error> {
-        self.expansion.as_ref().map(Expander::new).transpose()
+        let Some(expansion) = &self.expansion else { return Ok(None) };
+        Expander::new(expansion).map(Some)
     }
 }

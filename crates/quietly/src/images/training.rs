@@ -216,7 +216,7 @@ impl ImagePlan {
             pictures
         });
         let draw = checked.as_ref().map(|p| Draw::new(self.sampler, door.sampling(), p.len()));
-        let mut draw = draw.transpose()?;
+        let mut draw = Door::unless_exhausted(draw)?;
         let lattice = Lattice::for_sums(self.training.clip, shape.weights());
         while walk.page.step < steps {
             let step = walk.page.step;
@@ -225,7 +225,7 @@ impl ImagePlan {
                 let which = draw.step(step)?;
                 Ok::<_, Error>(gradient::clipped(&walk.network, pictures, which, &lattice, threads))
             });
-            let (sum, unit) = (sum.transpose()?, lattice.step());
+            let (sum, unit) = (Door::unless_exhausted(sum)?, lattice.step());
             let released = match self.noise() {
                 Some(_) => {
                     door.sum(PURPOSE, LatticeSum { sum, bound: lattice.bound() as f64, unit })?.0
