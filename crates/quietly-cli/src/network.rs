@@ -45,6 +45,9 @@ pub(crate) struct Network {
     /// Where gradients are cut: a norm, or never
     #[arg(long, value_name = "C", hide_short_help = true)]
     clip: Option<String>,
+    /// How much of a step's direction is that of the steps before: 0 for plain steps
+    #[arg(long, value_name = "B", hide_short_help = true)]
+    momentum: Option<Number>,
     /// Which weights are handed out: last, half, all or lot
     #[arg(long, value_name = "WHICH", hide_short_help = true)]
     average: Option<String>,
@@ -77,6 +80,9 @@ impl Network {
         if let Some(clip) = &self.clip {
             let norm = || number("--clip", clip, "a norm such as 0.3, or never");
             kan = kan.clip(if clip == "never" { Clip::Never } else { Clip::At(norm()?) });
+        }
+        if let Some(momentum) = self.momentum {
+            kan = kan.momentum(momentum.0);
         }
         if let Some(which) = &self.average {
             kan = kan.average(one_of("--average", which, &AVERAGES)?);
@@ -148,7 +154,12 @@ impl Network {
         let counts =
             counts.into_iter().filter_map(|(name, count)| Some((name, count?.shown().to_string())));
         let words = words.into_iter().filter_map(|(name, word)| Some((name, word.clone()?)));
-        counts.chain(words).map(|(name, value)| format!(" --{name} {value}")).collect()
+        let momentum = self.momentum.map(|beta| ("momentum", beta.0.to_string()));
+        counts
+            .chain(words)
+            .chain(momentum)
+            .map(|(name, value)| format!(" --{name} {value}"))
+            .collect()
     }
 
     /// Whether any of them is given.

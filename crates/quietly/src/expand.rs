@@ -149,6 +149,21 @@ impl Expansion {
         }
     }
 
+    /// What it makes of public rows, row after row: what weights that [`Plan::run`] found go with.
+    ///
+    /// # Errors
+    ///
+    /// As [`check`](Self::check).
+    ///
+    /// # Panics
+    ///
+    /// If the features are not whole rows.
+    pub fn rows(&self, features: &[f64]) -> Result<Vec<f64>, Error> {
+        let expander = Expander::new(self)?;
+        assert_eq!(features.len() % self.inputs(), 0, "whole rows");
+        Ok(features.chunks_exact(self.inputs()).flat_map(|row| expander.apply(row)).collect())
+    }
+
     /// Whether there is such an expansion.
     ///
     /// # Errors

@@ -10,7 +10,8 @@ use crate::{
     reproduce::{
         Draw, Size,
         kan::{
-            contest::Contest, lambda::Lambdas, rates::Rates, runs::Outcomes, task::Task, walk::Walk,
+            contest::Contest, houses::Houses, lambda::Lambdas, rates::Rates, runs::Outcomes,
+            task::Task, walk::Walk,
         },
         report::Report,
     },
@@ -18,6 +19,7 @@ use crate::{
 };
 
 mod contest;
+mod houses;
 mod lambda;
 mod rates;
 mod runs;
@@ -29,6 +31,8 @@ mod walk;
 pub(super) enum Part {
     /// Networks beside each other and beside logistic regression
     Contest,
+    /// A network and models of weighted sums on a real table of houses
+    Houses,
     /// What mixed noise gains, against independent noise on Poisson samples
     Lambda,
     /// Accuracy as rows and the budget grow
@@ -89,6 +93,15 @@ pub(super) fn run(
         report.claims.extend(rates.claims(&outcomes));
         report.tables.push(rates.grid(&outcomes));
         report.pictures.push(rates.picture(&outcomes));
+    }
+    if wanted(Part::Houses) {
+        match Houses::measure(data, draw, progress)? {
+            Err(missing) => report.about.push(missing),
+            Ok(houses) => {
+                report.claims.push(houses.claim());
+                report.tables.push(houses.grid());
+            }
+        }
     }
     if wanted(Part::Noise) {
         let walk = Walk::measure(draw)?;

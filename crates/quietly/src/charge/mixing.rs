@@ -143,6 +143,18 @@ mod tests {
         }
     }
 
+    /// 1 - λx, and the powers of λ: the λ of the one is that of the other, to the last bit.
+    #[test]
+    fn the_lambda_that_is_charged_is_the_one_that_is_drawn() {
+        for lambda in [0.0, 0.3, 0.625, 0.999] {
+            let mixing = Mixing::lambda(lambda).unwrap();
+            let drawn: Vec<f64> =
+                mixing.coefficients().unwrap().iter().map(|a| a.value()).collect();
+            let Strategy::Lambda(charged) = mixing.strategy(50).unwrap() else { panic!("lambda") };
+            assert_eq!(drawn, [1.0, -charged]);
+        }
+    }
+
     #[test]
     fn what_cannot_be_drawn_is_refused() {
         for lambda in [-0.1, 1.0, f64::NAN, f64::INFINITY] {

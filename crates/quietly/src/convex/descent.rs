@@ -57,7 +57,7 @@ pub(crate) fn plan(plan: &mut Plan, mu: f64) -> Result<(), Error> {
     if let Some(step) = program.step_size {
         Error::unless(step > 0.0 && step < 1e9, "step size", "above 0 and below 1e9", step)?;
     }
-    if program.set == Set::Everything {
+    if program.set == Set::Everything && program.step_size.is_none() {
         plan.warnings.push(
             "nothing bounds the weights: steps are sized for scores of about 2. A constraint would size them better."
                 .into(),

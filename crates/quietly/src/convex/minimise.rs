@@ -113,6 +113,20 @@ impl Objective<'_> {
         near: f64,
         keep_on: &mut dyn FnMut(u64) -> Result<(), E>,
     ) -> Result<Near, E> {
+        let (found, factor, passes) = self.descend(near, keep_on)?;
+        if found.distance <= near {
+            return Ok(found);
+        }
+        self.in_double(found.point, &factor, near, keep_on, passes)
+    }
+
+    /// The same, but where that takes long a point that is not as near. Also returns the curvature that it went by, and how many
+    /// passes it took.
+    pub(crate) fn descend<E>(
+        &self,
+        near: f64,
+        keep_on: &mut dyn FnMut(u64) -> Result<(), E>,
+    ) -> Result<(Near, Option<Factor>, u64), E> {
         debug_assert_eq!(self.terms.bowl, Bowl::default(), "a bowl is for sets");
         let size = self.tilt.len();
         let mut w = vec![0.0; size];
@@ -127,10 +141,7 @@ impl Objective<'_> {
         let mut refreshed = 0;
         for step in 1..400 {
             let long = norm(&g);
-            if self.distance(long, error) <= near {
-                return Ok(Near { point: w, distance: self.distance(long, error) });
-            }
-            if long <= 2.0 * error {
+            if self.distance(long, error) <= near || long <= 2.0 * error {
                 break;
             }
             // The curvature of the first guess is soon out of date.
@@ -176,7 +187,8 @@ impl Objective<'_> {
             }
             (w, g, error) = (next, next_g, next_error);
         }
-        self.in_double(w, &factor, near, keep_on, passes)
+        let distance = self.distance(norm(&g), error);
+        Ok((Near { point: w, distance }, factor, passes))
     }
 
     fn factor(&self, w: &[f64]) -> Option<Factor> {

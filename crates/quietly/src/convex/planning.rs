@@ -13,6 +13,8 @@ use super::{
 };
 use crate::{budget::Budget, charge::Sampler, error::Error, method::Method, plan::Plan};
 
+mod small;
+
 /// A classifier or a regression with a loss of its own, to be planned.
 ///
 /// ```
@@ -142,6 +144,9 @@ impl Convex {
     ///
     /// [`Error::Parameter`] for anything that does not go together, [`Error::Accounting`] if the budget cannot be met.
     pub fn plan(&self, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
+        if let Some(descent) = self.for_small_table(rows, budget) {
+            return descent.plan(rows, width, budget);
+        }
         let mut program = self.program(width)?;
         let mut plan = Plan::empty(program.link(), self.method, rows, width, budget)?;
         if !budget.is_private() {
@@ -201,9 +206,14 @@ impl Convex {
     /// Whether rows may be centred and scaled: not where weights must stay in a set, or rows are bounded in a way of their own, or
     /// there are too many features for a copy of the rows without zeros.
     fn can_scale(&self, width: usize) -> bool {
-        let plain = self.set == Set::Everything && self.l1.is_none() && self.finds_radius;
+        self.is_plain() && width <= 2000
+    }
+
+    /// Whether nothing was asked for but the loss: no set of weights, no bounds on rows, and a constant.
+    fn is_plain(&self) -> bool {
+        let anywhere = self.set == Set::Everything && self.l1.is_none() && self.finds_radius;
         let regular = self.regulariser == Regulariser::default() && self.constant != 0.0;
-        plain && regular && width <= 2000
+        anywhere && regular
     }
 
     fn program(&self, width: usize) -> Result<Program, Error> {

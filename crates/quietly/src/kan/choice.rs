@@ -19,11 +19,12 @@ use crate::{
 
 /// Steps and step size without any noise.
 pub(super) const PLAIN_STEPS: u64 = 400;
-pub(super) const PLAIN_STEP: f64 = 20.0;
+/// How much of a direction is that of the steps before.
+pub(super) const MOMENTUM: f64 = 0.9;
 /// The least noise that the accountants know.
 pub(super) const LEAST_NOISE: f64 = 0.1 * (1.0 + 1e-9);
-/// Full batches of an affordable run.
-const FULL_STEPS: u64 = 150;
+/// Full batches of an affordable run: at least, and at most.
+const FULL_STEPS: (u64, u64) = (150, 500);
 /// What all steps together reach, over nμ.
 const REACH: f64 = 1.2;
 /// How steep the scores of a network are in its weights, squared, about.
@@ -31,8 +32,8 @@ const SQUARED_SLOPE: f64 = 0.1;
 /// Batches to a pass, and passes, of other runs.
 const BATCHES: u64 = 20;
 const PASSES: u64 = 10;
-/// What a run may read: rows times steps.
-const AFFORDABLE: f64 = 2e8;
+/// What a run may read, rows times steps: for as few full batches as there may be, and for more.
+const AFFORDABLE: (f64, f64) = (2e8, 2e7);
 
 /// What a user may ask for.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +42,8 @@ pub(super) struct Wishes {
     pub(super) batches: Option<u64>,
     pub(super) passes: Option<u64>,
     pub(super) noise: Option<NetworkNoise>,
+    /// How long a step may be.
+    pub(super) longest_step: f64,
 }
 
 /// A way to train.
@@ -141,7 +144,7 @@ pub(super) fn choose(
 
 fn candidates(wishes: &Wishes, rows: u64, budget: &Budget) -> Result<Vec<Candidate>, Error> {
     let replaced = budget.neighbours() == quietly_accounting::Neighbours::ReplaceOne;
-    let affordable = (rows * FULL_STEPS) as f64 <= AFFORDABLE;
+    let affordable = (rows * FULL_STEPS.0) as f64 <= AFFORDABLE.0;
     let usual = BATCHES.max(rows.div_ceil(1 << 16)).min(rows.max(2));
     let batches = wishes.batches.unwrap_or(usual);
     let fine = (2..=rows.max(2)).contains(&batches);
@@ -166,7 +169,7 @@ fn candidates(wishes: &Wishes, rows: u64, budget: &Budget) -> Result<Vec<Candida
     };
     let candidate = |sampling: Sampling, noise: NetworkNoise| {
         let sampler = sampler(sampling);
-        let full = wishes.passes.unwrap_or(FULL_STEPS);
+        let full = wishes.passes.unwrap_or_else(|| full_steps(rows, budget, wishes.longest_step));
         let sampler = match noise {
             NetworkNoise::Tree => Sampler::Parts { steps: batches },
             _ => sampler,
@@ -219,25 +222,30 @@ fn candidates(wishes: &Wishes, rows: u64, budget: &Budget) -> Result<Vec<Candida
     Ok(all)
 }
 
-/// η such that all steps together go as far as A = 1.2·nμ, for a gradient that all rows agree on, and none goes farther than curvature
-/// lets it settle.
-///
-/// The noise of the last weights is then at least 1.2 in every direction, whatever the budget, beside weights of one that it starts from.
-/// 0.8 and 1.6 did about as well on three small tasks, 0.4 and 3.2 worse.
-pub(super) fn step_size(
-    loss: NetworkLoss,
-    clip: f64,
-    rows: u64,
-    budget: &Budget,
-    candidate: &Candidate,
-) -> f64 {
-    let mu = gaussian_mu(budget.epsilon(), budget.delta()).unwrap_or(1.0);
-    // A step of η·g/clip settles while η/clip times the curvature stays below 2: that of the loss times that of the scores, about a tenth.
+/// How long steps may be so that all of them settle. A step of η·g/clip with momentum β settles while η·(1 - β)/clip times the
+/// curvature stays below 2: that of the loss times that of the scores, about a tenth.
+pub(super) fn longest_step(loss: NetworkLoss, clip: f64, momentum: f64) -> f64 {
     let bend = match loss {
         NetworkLoss::Logistic => 0.25,
         NetworkLoss::Softmax { .. } => 0.5,
         NetworkLoss::Huber { .. } => 1.0,
     };
-    let settles = 2.0 * clip / (SQUARED_SLOPE * bend);
-    (REACH * rows as f64 * mu / candidate.steps as f64).min(settles)
+    2.0 * clip / (SQUARED_SLOPE * bend * (1.0 - momentum))
+}
+
+/// How far all steps together are to go, for a gradient that all rows agree on: A = 1.2·nμ.
+///
+/// The noise of the last weights is then at least 1.2 in every direction, whatever the budget, beside weights of one that it starts from.
+/// 0.8 and 1.6 did about as well on three small tasks, 0.4 and 3.2 worse.
+pub(super) fn reach(rows: u64, budget: &Budget) -> f64 {
+    let mu = gaussian_mu(budget.epsilon(), budget.delta()).unwrap_or(1.0);
+    REACH * rows as f64 * mu
+}
+
+/// So many full batches that steps need not be longer than `longest` to go as far as that, if it does not take too long. Their noise
+/// grows as what they learn does: more of them cost time alone.
+fn full_steps(rows: u64, budget: &Budget, longest: f64) -> u64 {
+    let most = (AFFORDABLE.1 / rows as f64).min(FULL_STEPS.1 as f64).max(FULL_STEPS.0 as f64);
+    // What is wrong with the step is said elsewhere.
+    (reach(rows, budget) / longest).max(FULL_STEPS.0 as f64).min(most) as u64
 }

@@ -37,6 +37,7 @@ pub struct Kan {
     noise: Option<NetworkNoise>,
     clip: Clip,
     step_size: Option<f64>,
+    momentum: Option<f64>,
     ball: Option<f64>,
     average: Average,
     seed: u64,
@@ -94,6 +95,7 @@ impl Kan {
             noise: None,
             clip: Clip::Usual,
             step_size: None,
+            momentum: None,
             ball: None,
             average: Average::Last,
             seed: 1,
@@ -136,6 +138,12 @@ impl Kan {
         Kan { step_size: Some(step_size), ..self }
     }
 
+    /// The same with so much of every direction taken from the steps before.
+    #[must_use]
+    pub fn momentum(self, momentum: f64) -> Self {
+        Kan { momentum: Some(momentum), ..self }
+    }
+
     /// The same with weights that stay within `radius` of where they start.
     #[must_use]
     pub fn within(self, radius: f64) -> Self {
@@ -168,7 +176,8 @@ impl Kan {
         let mut training = Training {
             shape: self.shape.clone(),
             clip,
-            step_size: self.step_size.unwrap_or(1.0),
+            step_size: 1.0,
+            momentum: self.momentum.unwrap_or(choice::MOMENTUM),
             steps: 1,
             noise: NetworkNoise::Independent,
             ball: self.ball,
@@ -176,10 +185,11 @@ impl Kan {
             seed: self.seed,
             rejected: Vec::new(),
         };
+        let longest_step = choice::longest_step(self.shape.loss, clip, training.momentum);
         if !budget.is_private() {
             plan.method = Method::Exact;
             training.steps = self.passes.unwrap_or(choice::PLAIN_STEPS);
-            training.step_size = self.step_size.unwrap_or(choice::PLAIN_STEP);
+            training.step_size = self.step_size.unwrap_or(longest_step);
             training.check()?;
             plan.network = Some(training);
             return Ok(plan.sealed());
@@ -190,14 +200,14 @@ impl Kan {
             batches: self.batches,
             passes: self.passes,
             noise: self.noise,
+            longest_step,
         };
         let (taken, rejected) = choice::choose(&wishes, rows, budget)?;
         let Candidate { sampler, noise, steps } = taken;
         (plan.sampler, training.noise, training.steps) = (sampler, noise, steps);
         training.rejected = rejected;
-        training.step_size = self.step_size.unwrap_or_else(|| {
-            choice::step_size(training.shape.loss, clip, rows, &plan.budget, &taken)
-        });
+        let usual = (choice::reach(rows, &plan.budget) / steps as f64).min(longest_step);
+        training.step_size = self.step_size.unwrap_or(usual);
         training.check()?;
         let network = Network::new(training.shape.clone(), training.seed)?;
         plan.network = Some(training);

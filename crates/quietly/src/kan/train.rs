@@ -142,6 +142,8 @@ struct Walk<'a> {
     training: &'a Training,
     start: Vec<f64>,
     weights: Vec<f64>,
+    /// Where it goes.
+    direction: Vec<f64>,
     done: u64,
     /// The first and the last step whose weights are averaged, from 1.
     kept: (u64, u64),
@@ -164,7 +166,8 @@ impl<'a> Walk<'a> {
                 (drawn, drawn)
             }
         };
-        Ok(Walk { training, start, weights, done: 0, kept, sum: zeros.clone(), prefix: zeros })
+        let (direction, sum, prefix) = (zeros.clone(), zeros.clone(), zeros);
+        Ok(Walk { training, start, weights, direction, done: 0, kept, sum, prefix })
     }
 
     /// What a prefix adds to the one before.
@@ -176,8 +179,12 @@ impl<'a> Walk<'a> {
 
     /// A step against a sum of gradients, of which `whole` is the most.
     fn step(&mut self, sum: &[f64], whole: f64) {
-        let factor = self.training.step_size / whole;
-        self.weights.iter_mut().zip(sum).for_each(|(w, g)| *w -= factor * g);
+        let (factor, kept) = (self.training.step_size / whole, self.training.momentum);
+        let moving = self.weights.iter_mut().zip(&mut self.direction).zip(sum);
+        for ((w, v), g) in moving {
+            *v = kept * *v + (1.0 - kept) * g;
+            *w -= factor * *v;
+        }
         if let Some(ball) = self.training.ball {
             let far =
                 self.weights.iter().zip(&self.start).map(|(w, s)| (w - s).powi(2)).sum::<f64>();

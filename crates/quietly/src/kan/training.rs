@@ -16,6 +16,9 @@ pub struct Training {
     pub clip: f64,
     /// η: how far a step goes where the mean of the cut gradients has the norm of the cut.
     pub step_size: f64,
+    /// β: how much of the direction of a step is that of the steps before. 0 for plain steps.
+    #[serde(default)]
+    pub momentum: f64,
     /// How many steps there are.
     pub steps: u64,
     /// What noise is like from step to step.
@@ -84,6 +87,8 @@ impl Training {
         self.shape.check()?;
         let Training { clip, step_size, steps, .. } = *self;
         Error::unless((1e-6..=1e6).contains(&clip), "clip", "from 1e-6 to 1e6", clip)?;
+        let fine = (0.0..1.0).contains(&self.momentum);
+        Error::unless(fine, "momentum", "at least 0 and below 1", self.momentum)?;
         let fine = step_size > 0.0 && step_size <= 1e6;
         Error::unless(fine, "step size", "above 0 and at most 1e6", step_size)?;
         Error::unless((1..=1_000_000).contains(&steps), "steps", "from 1 to 1000000", steps)?;
@@ -111,7 +116,11 @@ impl fmt::Display for Training {
             units.join(" then "),
             self.shape.weights()
         )?;
-        writeln!(f, "  gradients cut at {:.3}, steps of {:.3}", self.clip, self.step_size)?;
+        write!(f, "  gradients cut at {:.3}, steps of {:.3}", self.clip, self.step_size)?;
+        match self.momentum {
+            0.0 => writeln!(f)?,
+            momentum => writeln!(f, " with momentum {momentum}")?,
+        }
         for Alternative { what, noise } in &self.rejected {
             writeln!(f, "  rejected, with {noise:.2} times the noise: {what}")?;
         }

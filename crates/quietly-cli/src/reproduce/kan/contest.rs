@@ -49,7 +49,7 @@ impl Contest {
     fn ways(&self) -> Vec<Way> {
         let mut ways = vec![Way::Default];
         ways.extend(LAMBDAS.map(|lambda| self.bins(lambda)));
-        ways.extend([self.poisson(), Way::Logistic]);
+        ways.extend([self.poisson(), Way::Twin, Way::Logistic]);
         ways
     }
 
@@ -64,7 +64,7 @@ impl Contest {
             for &epsilon in &self.epsilons {
                 lines.push((task.clone(), epsilon, self.ways()));
             }
-            lines.push((task.clone(), f64::INFINITY, vec![Way::Default, Way::Logistic]));
+            lines.push((task.clone(), f64::INFINITY, vec![Way::Default, Way::Twin, Way::Logistic]));
         }
         lines
     }

@@ -209,7 +209,7 @@ fn cost(way: Way, epsilon: f64) -> Result<f64, Failure> {
             let kan = kan.sampling(Sampling::Poisson).noise(NetworkNoise::Independent);
             (kan.batches(batches).passes(passes), batches)
         }
-        Way::Default | Way::Logistic => return Ok(f64::NAN),
+        Way::Default | Way::Logistic | Way::Twin => return Ok(f64::NAN),
     };
     let plan = kan.plan(ROWS, Budget::new(epsilon, DELTA)?)?;
     Ok(plan.noise_over_signal().unwrap_or(f64::NAN) / batches as f64)

@@ -2,7 +2,7 @@
 use std::ops::ControlFlow;
 
 use quietly::{
-    Budget, Convex, Key, Loss, Mixing, Plan,
+    Budget, Key, Mixing, Plan,
     kan::{Kan, NetworkNoise, Sampling},
 };
 
@@ -31,6 +31,8 @@ pub(super) enum Way {
     Poisson { batches: u64, passes: u64 },
     /// Logistic regression, planned by default.
     Logistic,
+    /// The same on splines of every number.
+    Twin,
 }
 
 impl Way {
@@ -40,6 +42,7 @@ impl Way {
             Way::Bins { lambda, .. } => format!("bins, lambda {lambda}"),
             Way::Poisson { .. } => "Poisson, lambda 0".into(),
             Way::Logistic => "logistic".into(),
+            Way::Twin => "logistic on splines".into(),
         }
     }
 
@@ -62,18 +65,21 @@ impl Way {
                 } else {
                     NetworkNoise::Mixed { mixing }
                 };
-                kan.sampling(Sampling::Bins).batches(batches).passes(passes).noise(noise)
+                kan.sampling(Sampling::Bins)
+                    .batches(batches)
+                    .passes(passes)
+                    .noise(noise)
+                    .momentum(0.0)
             }
             Way::Poisson { batches, passes } => {
                 let kan = kan.sampling(Sampling::Poisson).batches(batches).passes(passes);
-                kan.noise(NetworkNoise::Independent)
+                kan.noise(NetworkNoise::Independent).momentum(0.0)
             }
-            Way::Logistic => {
-                let loss = match task.classes {
-                    2 => Loss::Logistic,
-                    classes => Loss::Softmax { classes },
-                };
-                return Ok(Convex::new(loss).plan(rows, task.width, budget)?);
+            Way::Logistic => return Ok(task.convex().plan(rows, task.width, budget)?),
+            Way::Twin => {
+                let splines = task.splines();
+                let plan = task.convex().plan(rows, splines.width(), budget)?;
+                return Ok(plan.expanding(splines)?);
             }
         };
         Ok(kan.plan(rows, budget)?)

@@ -2,7 +2,7 @@
 use std::{ops::ControlFlow, path::Path};
 
 use quietly::{
-    Encoding, Key, Kind, Private, ReadOptions, Schema, Source, Table,
+    Convex, Encoding, Expansion, Key, Kind, Loss, Private, ReadOptions, Schema, Source, Table,
     kan::{Input, NetworkLoss, NetworkShape},
 };
 use quietly_noise::Bits;
@@ -99,6 +99,19 @@ impl Task {
             classes => NetworkLoss::Softmax { classes },
         };
         NetworkShape::new(self.inputs.clone(), loss)
+    }
+
+    /// A model of weighted sums.
+    pub(super) fn convex(&self) -> Convex {
+        Convex::new(match self.classes {
+            2 => Loss::Logistic,
+            classes => Loss::Softmax { classes },
+        })
+    }
+
+    /// The splines of the convex twin, as many as by default.
+    pub(super) fn splines(&self) -> Expansion {
+        Expansion::Splines { inputs: self.inputs.clone(), functions: 6, degree: 3 }
     }
 
     /// How many rows there are to learn from, where that is not for us to say.

@@ -6,7 +6,7 @@ use quietly_noise::Key;
 
 use super::*;
 use crate::{
-    Budget, Convex, Loss, Plan,
+    Budget, Convex, Loss, Method, Plan,
     pass::random::Random,
     release::{Door, Witnessed},
 };
@@ -22,7 +22,7 @@ fn table(rows: &[Record]) -> Private<Table> {
 
 fn plan(loss: Loss, neighbours: Neighbours) -> Plan {
     let budget = Budget::new(1.0, 1e-5).unwrap().under(neighbours);
-    Convex::new(loss).plan(40, WIDTH, budget).unwrap()
+    Convex::new(loss).method(Method::ScaledAmp).plan(40, WIDTH, budget).unwrap()
 }
 
 fn witnessed(plan: &Plan, rows: &[Record], seed: u64) -> Vec<Witnessed> {
