@@ -17,7 +17,7 @@ use crate::{
     recipes::depth,
 };
 
-/// Steps and step size without any noise.
+/// Steps without any noise.
 pub(super) const PLAIN_STEPS: u64 = 400;
 /// How much of a direction may be that of the steps before.
 const MOST_MOMENTUM: f64 = 0.9;
@@ -237,7 +237,7 @@ pub(super) fn longest_step(shape: &NetworkShape, clip: f64) -> f64 {
 
 /// The least momentum with which steps of this length settle, if any does. More of it only comes late.
 pub(super) fn momentum(longest: f64, step: f64) -> f64 {
-    (1.0 - longest / step).max(0.0).min(MOST_MOMENTUM)
+    (1.0 - longest / step).clamp(0.0, MOST_MOMENTUM)
 }
 
 /// How far all steps together are to go, for a gradient that all rows agree on: A = 1.2·nμ.

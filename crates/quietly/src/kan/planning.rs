@@ -185,6 +185,9 @@ impl Kan {
             seed: self.seed,
             rejected: Vec::new(),
         };
+        // Steps are sized by these.
+        training.momentum = self.momentum.unwrap_or(0.0);
+        training.check()?;
         let longest_step = choice::longest_step(&self.shape, clip);
         if !budget.is_private() {
             plan.method = Method::Exact;
