@@ -133,7 +133,7 @@ fn a_changed_certificate_is_not_shown() {
     let mut model: serde_json::Value = serde_json::from_str(&folder.read("same.quietly")).unwrap();
     let noise = &mut model["certificate"]["stages"][0]["charges"][0]["noise"];
     *noise = (0.9 * noise.as_f64().expect("a noise")).into();
-    folder.write("less.quietly", &model.to_string());
+    folder.write("less.quietly", model.to_string());
     let said = folder.bad("certificate less.quietly", "Q04", 2);
     assert!(said.contains("do not cost what it says"), "{said}");
 }
