@@ -119,7 +119,7 @@ impl Certificate {
             event(*sampler, stages).ok().and_then(price).map(|answer| answer.upper)
         };
         let fits =
-            |price: f64| price <= self.epsilon * (1.0 + 1e-9) && self.epsilon <= asked.epsilon();
+            |price: f64| price <= self.epsilon * (1.0 + 1e-6) && self.epsilon <= asked.epsilon();
         price.is_some_and(fits)
     }
 

@@ -13,6 +13,7 @@ use crate::error::Error;
 mod mixing;
 mod pure;
 mod sampler;
+mod sound;
 
 /// A kind of question and its noise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -121,8 +122,8 @@ impl Charge {
     fn event(&self, steps: u64) -> Result<Event, Error> {
         let once = match self.mechanism {
             Mechanism::Gaussian { noise } => Event::gaussian(noise)?,
+            // Asked for once a step.
             Mechanism::Mixed { noise, mixing } => {
-                assert_eq!(self.times, 1, "mixed noise is asked for once a step");
                 return mixing.event(Participation::Full, steps, noise);
             }
             // Under the dearer relation. Not as the continuous law: between lattice points the discrete one leaks a little more.
@@ -166,14 +167,13 @@ pub struct Stage {
 /// * [`Sampler::Places`]: the same, and a replaced row keeps its place. One that joins or leaves moves all after it: plans
 ///   under that relation are refused before they come here.
 ///
-/// # Panics
+/// # Errors
 ///
-/// If the stages do not have the sampler's number of steps, or ask nothing: bugs of the planner.
+/// If no planner makes such stages for the sampler, or nobody can price them.
 pub(crate) fn event(sampler: Sampler, stages: &[Stage]) -> Result<Event, Error> {
     let full = |stage: &Stage| stage.all_rows || sampler == Sampler::Full;
-    assert!(stages.iter().all(|stage| !stage.charges.is_empty()), "a stage asks something");
+    sound::sound(sampler, stages)?;
     let (every, some): (Vec<&Stage>, Vec<&Stage>) = stages.iter().partition(|stage| full(stage));
-    let steps: u64 = some.iter().map(|s| s.steps).sum();
     let mu = some.iter().map(|stage| stage.mu()).fold(0.0, f64::max);
     // Rounded to the safe side.
     let noise = (1.0 - 1e-12) / mu;
@@ -186,16 +186,9 @@ pub(crate) fn event(sampler: Sampler, stages: &[Stage]) -> Result<Event, Error> 
         Sampler::Poisson { .. } if !some.iter().all(|s| s.charges.iter().all(sums)) => {
             Some(descent(sampler, &some)?)
         }
-        Sampler::Allocation { steps: planned } => {
-            assert_eq!(steps, planned, "steps of an allocation");
-            Some(Event::allocation(steps, 1, noise)?)
-        }
-        Sampler::Poisson { steps: planned, rate } => {
-            assert_eq!(steps, planned, "steps of Poisson samples");
-            Some(Event::poisson(rate, noise)?.repeat(steps)?)
-        }
-        Sampler::Parts { steps: planned } | Sampler::Places { steps: planned } => {
-            assert_eq!(steps, planned, "steps of a partition");
+        Sampler::Allocation { steps } => Some(Event::allocation(steps, 1, noise)?),
+        Sampler::Poisson { steps, rate } => Some(Event::poisson(rate, noise)?.repeat(steps)?),
+        Sampler::Parts { .. } | Sampler::Places { .. } => {
             let part = |stage: &&Stage| stage.event(1);
             Some(Event::disjoint(some.iter().map(part).collect::<Result<_, _>>()?)?)
         }
@@ -206,15 +199,10 @@ pub(crate) fn event(sampler: Sampler, stages: &[Stage]) -> Result<Event, Error> 
     Ok(events.into_iter().reduce(Event::then).expect("a plan asks something"))
 }
 
-/// A descent that asks for one sum in every step.
-///
-/// # Panics
-///
-/// If it asks for more, or not in the sampler's steps: bugs of the planner.
+/// A descent that asks for one sum in every step, found sound.
 fn descent(sampler: Sampler, stages: &[&Stage]) -> Result<Event, Error> {
     let [Stage { steps, charges, .. }] = stages else { panic!("a descent has one stage") };
     let [Charge { mechanism, times: 1, .. }] = charges[..] else { panic!("one sum a step") };
-    assert_eq!(Some(*steps), sampler.steps(), "steps of a descent");
     match (mechanism, sampler) {
         (Mechanism::Gaussian { noise }, Sampler::FixedSize { batch, rows, .. }) => {
             Ok(Event::fixed_size(rows, batch, noise)?.repeat(*steps)?)
@@ -268,7 +256,10 @@ impl Stage {
         let square = |charge: &Charge| {
             let once = match charge.mechanism {
                 Mechanism::Gaussian { noise } => 1.0 / noise,
-                Mechanism::Selection { add_remove, .. } => selection_mu(add_remove),
+                // A row that is replaced leaves and joins.
+                Mechanism::Selection { add_remove, replace_one } => {
+                    selection_mu(add_remove.max(0.5 * replace_one))
+                }
                 // No Gaussian covers an infinite loss, however rare: a step that promises is priced beyond any budget.
                 Mechanism::Promise { .. }
                 | Mechanism::Mixed { .. }
@@ -284,8 +275,12 @@ impl Stage {
 /// The μ for which a choice with parameter ε is μ-GDP: 2·Φ⁻¹(1/(1 + e^(-ε/2))), not below.
 ///
 /// The exponential mechanism has bounded range ε: logit P(S) - logit Q(S) ≤ ε for every event S. Of all
-/// pairs of probabilities that far apart the symmetric one is farthest apart in Φ⁻¹.
+/// pairs of probabilities that far apart the symmetric one is farthest apart in Φ⁻¹. Above 100 it is not computed, and any
+/// budget is too small.
 pub(crate) fn selection_mu(epsilon: f64) -> f64 {
+    if !(0.0..=sound::DEAREST_CHOICE).contains(&epsilon) {
+        return f64::INFINITY;
+    }
     // By the upper tail: 1/(1 + e^(-ε/2)) itself rounds to one where ε is above 73.
     2.0 * upper_quantile(1.0 / (1.0 + (0.5 * epsilon).exp())) * (1.0 + 1e-9)
 }
@@ -308,7 +303,7 @@ pub(crate) fn upper_quantile(q: f64) -> f64 {
 /// The ε for which a choice is μ-GDP: 2·logit(Φ(μ/2)), not above.
 pub(crate) fn selection_epsilon(mu: f64) -> f64 {
     // Invert selection_mu, so that one is on the safe side of the other.
-    let (mut low, mut high) = (0.0, 100.0);
+    let (mut low, mut high) = (0.0, sound::DEAREST_CHOICE);
     for _ in 0..100 {
         let middle = 0.5 * (low + high);
         if selection_mu(middle) <= mu { low = middle } else { high = middle }

@@ -395,7 +395,7 @@ impl Method {
                 CONVEX,
                 "nothing",
                 composed,
-                "losses with a corner, or to compare",
+                "the default for classifiers on small tables; losses with a corner, or to compare",
                 "Bassily, Smith, Thakurta: Private Empirical Risk Minimization",
             ),
             Method::FrankWolfe => about(

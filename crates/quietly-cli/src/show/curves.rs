@@ -90,7 +90,7 @@ impl<'a> Curves<'a> {
         let classes = self.model.encoding.target().map(|t| t.class_names()).unwrap_or_default();
         let several = self.network.shape().loss.outputs() > 1;
         let panel = |column: &Column| Panel {
-            title: column.name.clone(),
+            title: column.title(),
             places: column.places.clone(),
             curves: if several { column.means() } else { column.each_and_mean() },
         };
@@ -136,6 +136,16 @@ impl<'a> Curves<'a> {
 }
 
 impl Column {
+    /// Its name, and how many of its values are shown if not all are.
+    fn title(&self) -> String {
+        let (from, to) = self.features;
+        let hidden = (to - from).saturating_sub(VALUES);
+        match (&self.places, hidden) {
+            (Places::Names(_), 1..) => format!("{} ({hidden} more values)", self.name),
+            _ => self.name.clone(),
+        }
+    }
+
     /// How far output `k` goes, in the mean over settings.
     fn reach(&self, k: usize) -> f64 {
         let span = |curve: &Vec<Vec<f64>>| {

@@ -1,7 +1,7 @@
 //! The price of questions without any δ.
 use quietly_accounting::Neighbours;
 
-use super::{Charge, Mechanism, Sampler, Stage, choice};
+use super::{Charge, Mechanism, Sampler, Stage, choice, sound::sound};
 
 impl Charge {
     /// A sum asked once in each step with Laplace noise, for which a row pays `epsilon` under `neighbours`.
@@ -72,6 +72,7 @@ pub(crate) fn pure_epsilon(
         Sampler::Parts { .. } | Sampler::Places { .. } => true,
         _ => return None,
     };
+    sound(sampler, stages).ok()?;
     let (mut sum, mut dearest) = (0.0, 0.0_f64);
     for stage in stages {
         let mut step = 0.0;

@@ -34,7 +34,7 @@
 //! [`finish`](Notebook::finish) deletes the page first: a secret without a page is a run at its beginning, which gives the same bits again; a
 //! page without a secret cannot be continued, and is refused.
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File, OpenOptions, TryLockError},
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -69,11 +69,7 @@ impl Notebook {
         fresh: impl FnOnce() -> Result<Key, quietly_noise::Error>,
     ) -> Result<Notebook, Error> {
         fs::create_dir_all(folder).map_err(|e| told(folder, &e))?;
-        let path = folder.join("lock");
-        let mut options = OpenOptions::new();
-        let lock = options.write(true).create(true).truncate(false).open(&path);
-        let lock = lock.map_err(|e| told(&path, &e))?;
-        lock.try_lock().map_err(|_| told(folder, &"another run is at work here"))?;
+        let lock = locked(&folder.join("lock"))?;
         let secret = folder.join("secret");
         let kept = match fs::read(&secret) {
             Ok(bytes) => {
@@ -148,6 +144,29 @@ impl Notebook {
 
 fn told(path: &Path, why: &dyn std::fmt::Display) -> Error {
     Error::File { path: path.display().to_string(), why: why.to_string() }
+}
+
+/// The lock of a folder, held.
+fn locked(path: &Path) -> Result<File, Error> {
+    let busy = || told(path, &"another run is at work here");
+    let open = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+    let lock = open.map_err(|e| told(path, &e))?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(busy()),
+        Err(TryLockError::Error(error)) => return Err(told(path, &error)),
+    }
+    // A run that has just finished deletes its lock: what is locked may be no longer what is there.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let held = lock.metadata().map_err(|e| told(path, &e))?;
+        let there = fs::metadata(path).map_err(|_| busy())?;
+        if (held.dev(), held.ino()) != (there.dev(), there.ino()) {
+            return Err(busy());
+        }
+    }
+    Ok(lock)
 }
 
 /// Puts a file there, whole, flushed and readable by its owner alone.
