@@ -130,4 +130,11 @@ pub(super) const ENTRIES: [Entry; 16] = [
         fix: "Give one such as ';' or tab, or leave it out: it is found in the header.",
         example: "quietly bounds clinic.csv age --epsilon 0.1 --delimiter ,",
     },
+    Entry {
+        code: "D17",
+        title: "batches in memory do not make one table",
+        why: "A program handed a table over in parts that have other columns, or without a name for each of them.",
+        fix: "Give all parts the same columns; files do not have this trouble.",
+        example: "quietly init clinic.csv",
+    },
 ];
