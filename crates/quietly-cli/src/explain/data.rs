@@ -1,7 +1,7 @@
 //! D: the table or its schema cannot be used.
 use super::Entry;
 
-pub(super) const ENTRIES: [Entry; 16] = [
+pub(super) const ENTRIES: [Entry; 17] = [
     Entry {
         code: "D01",
         title: "a file cannot be read",
