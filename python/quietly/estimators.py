@@ -34,6 +34,8 @@ class _Private(BaseEstimator):
         """
         if y is None:
             raise DataError("requires y to be passed, but the target y is None: give a column, or the name of one of X")
+        if self.schema is not None and not isinstance(self.schema, Schema):
+            raise ParameterError("schema must be a quietly.Schema, or None")
         if tables.is_path(X):
             table, target = self._open(X, y)
             names: list[str] | None = [name for name in table.columns if name != target]
@@ -80,8 +82,8 @@ class _Private(BaseEstimator):
             raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
         names = tables.column_names(X)
         if names is None:
-            width = np.shape(X)[1] if np.ndim(X) == 2 else 0
-            names = self._unnamed(width)
+            X = tables.array_of(X)
+            names = self._unnamed(X.shape[1] if X.ndim == 2 else 0)
         if isinstance(y, str):
             if y not in names:
                 raise DataError(f"X has no column {y!r}")
@@ -112,8 +114,6 @@ class _Private(BaseEstimator):
     def _public(self, names: list[str], target: str, y: Any) -> tuple[Schema, list[str]]:
         """The schema, or the default that sees no data; and what was taken to be public with it."""
         if self.schema is not None:
-            if not isinstance(self.schema, Schema):
-                raise ParameterError("schema must be a quietly.Schema, or None")
             return self.schema, []
         rule, public = self._target_rule(y)
         columns: dict[str, Any] = {name: (-1.0, 1.0) for name in names}
@@ -156,10 +156,10 @@ class _Private(BaseEstimator):
             raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
         names = tables.column_names(X)
         if names is None:
-            width = np.shape(X)[1] if np.ndim(X) == 2 else 0
-            if np.ndim(X) == 2 and width != self.n_features_in_:
+            X = tables.array_of(X)
+            if X.ndim == 2 and X.shape[1] != self.n_features_in_:
                 raise DataError(
-                    f"X has {width} features, but {type(self).__name__} is expecting "
+                    f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
                     f"{self.n_features_in_} features as input"
                 )
             names = self._columns
@@ -228,7 +228,10 @@ class _Classifier(ClassifierMixin, _Private):
         if self.classes is not None:
             return list(self.classes), []
         check_classification_targets(_array(y))
-        return _labels(y).tolist(), [_CLASSES]
+        labels = _labels(y).tolist()
+        if len(labels) < 2:
+            raise DataError("wanted at least two classes, got one class; declare all labels, such as classes=[-1, 1]")
+        return labels, [_CLASSES]
 
     def _adopt(self, model: Model, names: list[str] | None, named: bool) -> None:
         self.classes_ = np.asarray(model.class_values())
@@ -240,7 +243,8 @@ class _Classifier(ClassifierMixin, _Private):
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of every row."""
-        return self.classes_[super().predict(X).astype(np.intp)]
+        places = super().predict(X)
+        return self.classes_[places.astype(np.intp)]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """For two classes a score, positive for the last; for more the logarithm of each one's probability."""
@@ -268,7 +272,8 @@ def _seed(random_state: Any) -> int | None:
 
 
 def _one_column(y: Any) -> Any:
-    shape = np.shape(y)
+    y = y if hasattr(y, "to_numpy") else np.asarray(y)
+    shape = getattr(y, "shape", (len(y),))
     if len(shape) == 2 and shape[1] == 1:
         import warnings
 

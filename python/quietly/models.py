@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._quietly import Model, Schema
-from .errors import ModelError
+from .errors import ModelError, ParameterError
 from .estimators import _Classifier, _Private, _Probable, _Regressor
 
 
@@ -234,6 +234,15 @@ class LinearSVC(_Classifier):
         self.constraint = constraint
         self.ridge = ridge
         self.lasso = lasso
+
+    def _target_rule(self, y: Any) -> tuple[Any, list[str]]:
+        labels, public = super()._target_rule(y)
+        if len(labels) > 2:
+            raise ParameterError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                "a support vector machine tells two classes apart; take LogisticRegression for more"
+            )
+        return labels, public
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -38,6 +38,11 @@ def column_names(x: Any) -> list[str] | None:
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
+def array_of(x: Any) -> Any:
+    """A table without names of columns, as an array."""
+    return x if type(x).__module__.startswith("pandas") else np.asarray(x)
+
+
 def parts_of(x: Any, names: list[str]) -> list[Part]:
     """The columns of a table under these names."""
     if type(x).__module__.startswith("pandas"):
