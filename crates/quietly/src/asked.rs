@@ -14,8 +14,6 @@ use crate::{
 pub use self::network::Network;
 
 mod network;
-#[cfg(test)]
-mod tests;
 
 /// Corners are rounded over this part of half the target's range, or of a margin.
 const CORNER: f64 = 0.05;

@@ -1,6 +1,5 @@
-use quietly_data::Schema;
-
-use super::*;
+//! Words become plans, or refusals.
+use quietly::{Asked, Budget, Encoding, Error, Family, Plan, Schema};
 
 fn encoding(target: &str) -> Encoding {
     let text = format!(
