@@ -4,9 +4,11 @@
 //! `python/quietly`.
 use pyo3::prelude::*;
 
+mod accounting;
 mod borrow;
 mod errors;
 mod model;
+mod noise;
 mod plan;
 mod schema;
 mod table;
@@ -18,5 +20,7 @@ fn _quietly(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<table::Table>()?;
     module.add_class::<plan::Plan>()?;
     module.add_class::<model::Certificate>()?;
-    module.add_class::<model::Model>()
+    module.add_class::<model::Model>()?;
+    accounting::add(module)?;
+    noise::add(module)
 }

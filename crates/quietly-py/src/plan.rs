@@ -81,11 +81,11 @@ impl Wishes<'_, '_> {
         })
     }
 
-    fn number(&self, name: &str) -> PyResult<Option<f64>> {
+    pub(crate) fn number(&self, name: &str) -> PyResult<Option<f64>> {
         self.get(name, "a number")
     }
 
-    fn count(&self, name: &str) -> PyResult<Option<u64>> {
+    pub(crate) fn count(&self, name: &str) -> PyResult<Option<u64>> {
         self.get(name, "a whole number, at least 1")
     }
 
@@ -93,7 +93,7 @@ impl Wishes<'_, '_> {
         self.get(name, "a whole number, at least 1")
     }
 
-    fn word(&self, name: &str) -> PyResult<Option<String>> {
+    pub(crate) fn word(&self, name: &str) -> PyResult<Option<String>> {
         self.get(name, "a word")
     }
 
@@ -112,7 +112,7 @@ impl Wishes<'_, '_> {
         Ok((encoding, plan.map_err(raise)?))
     }
 
-    fn neighbours(&self) -> PyResult<Neighbours> {
+    pub(crate) fn neighbours(&self) -> PyResult<Neighbours> {
         let word = self.word("neighbours")?.unwrap_or_default();
         let found = [Neighbours::AddRemove, Neighbours::ReplaceOne];
         found.into_iter().find(|n| n.name() == word).ok_or_else(|| {
