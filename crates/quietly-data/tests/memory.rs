@@ -16,7 +16,10 @@ const ROWS: usize = 30_000;
 fn numbers() -> Vec<[f64; 2]> {
     let each = |i: usize| {
         let x = (i as f64 * 0.7).sin() * 3.0;
-        [if i % 97 == 0 { f64::NAN } else { x }, if i % 101 == 0 { f64::INFINITY } else { x * x }]
+        [
+            if i.is_multiple_of(97) { f64::NAN } else { x },
+            if i.is_multiple_of(101) { f64::INFINITY } else { x * x },
+        ]
     };
     (0..ROWS).map(each).collect()
 }
