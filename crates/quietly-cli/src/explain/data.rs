@@ -135,6 +135,6 @@ pub(super) const ENTRIES: [Entry; 17] = [
         title: "batches in memory do not make one table",
         why: "A program handed a table over in parts that have other columns, or without a name for each of them.",
         fix: "Give all parts the same columns; files do not have this trouble.",
-        example: "quietly init clinic.csv",
+        example: "quietly plan linear clinic.schema.toml --target days --features age --epsilon 1",
     },
 ];
