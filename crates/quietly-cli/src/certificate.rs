@@ -19,6 +19,11 @@ pub(crate) struct Show {
 /// Prints the certificate of a model file.
 pub(crate) fn run(show: &Show, screen: &mut Screen) -> Result<(), Failure> {
     let model = Model::read(&show.model)?;
+    if !model.certificate.adds_up() {
+        let why = "the questions that its certificate lists do not cost what it says: it was changed, or another version made it";
+        let path = show.model.display().to_string();
+        return Err(quietly::Error::Model { path, why: why.into() }.into());
+    }
     if show.json {
         let value = serde_json::to_value(&model.certificate).expect("plain fields");
         return Ok(screen.say_json(&value)?);

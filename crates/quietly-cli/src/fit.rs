@@ -167,7 +167,8 @@ impl Recipe {
         let steps = self.steps.map(|steps| format!(" --steps {}", steps.shown()));
         let method = (method != Method::Auto).then(|| format!(" --method {}", self.method));
         let expand = self.expand.map(Expand::typed);
-        let others = [steps, method, expand].map(Option::unwrap_or_default);
+        let public = self.public.as_ref().map(|file| format!(" --public {}", file.display()));
+        let others = [steps, method, expand, public].map(Option::unwrap_or_default);
         self.shape.typed() + &others.concat()
     }
 }
@@ -285,7 +286,10 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let plan = fit.recipe.plan(chosen.model, &schema, &encoding)?;
     let path = fit.output.clone().unwrap_or_else(|| format!("{}.quietly", columns.target).into());
     // An output that cannot be written is found out before anything is spent.
-    output::probe(&path, &fit.table.files)?;
+    let mut inputs = fit.table.files.clone();
+    inputs.push(fit.schema.path(&fit.table.files[0]));
+    inputs.extend(fit.recipe.public.clone());
+    output::probe(&path, &inputs)?;
     let (key, threads) = (key(fit.seed)?, reading.threads()?);
     if !reading.json {
         explain(&chosen, screen)?;

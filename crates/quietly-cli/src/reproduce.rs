@@ -173,6 +173,7 @@ pub(crate) fn run(what: &What, screen: &mut Screen) -> Result<(), Failure> {
         tables: vec![],
         pictures: vec![],
         bitmaps: vec![],
+        kept: vec![],
         seconds: 0.0,
     };
     let draw = Draw { size, seed, threads };
@@ -194,8 +195,12 @@ pub(crate) fn run(what: &What, screen: &mut Screen) -> Result<(), Failure> {
     let mut files = vec![("report.md", page.as_bytes()), ("report.json", json.as_bytes())];
     files.extend(report.files());
     output::write_folder(&folder, &files)?;
-    if unfinished.is_dir() {
-        fs::remove_dir_all(&unfinished).map_err(|e| Failure::file(&unfinished, &e))?;
+    // What it kept on the way, and nothing else that may be there.
+    for kept in &report.kept {
+        fs::remove_file(kept).map_err(|e| Failure::file(kept, &e))?;
+    }
+    if !report.kept.is_empty() {
+        let _ = fs::remove_dir(&unfinished);
     }
     if asked.json {
         let mut value = report.json();

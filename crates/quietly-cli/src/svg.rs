@@ -118,12 +118,22 @@ pub(crate) fn ticks(low: f64, high: f64) -> Vec<f64> {
     let step = [1.0, 2.0, 5.0, 10.0].iter().map(|m| m * power).find(|s| *s >= rough);
     let step = step.unwrap_or(10.0 * power);
     let first = (low / step).ceil() as i64;
-    // Rounded, so that 0.30000000000000004 is written as 0.3.
-    let neat = |k: i64| format!("{:.6e}", k as f64 * step).parse().unwrap_or(0.0);
-    (first..).map(neat).take_while(|t| *t <= high + 1e-9 * step).collect()
+    // Rounded, so that 0.30000000000000004 is written as 0.3; the farther from 0, the more digits tell one from the next.
+    let digits =
+        (2.0 + (low.abs().max(high.abs()) / step).log10().ceil()).clamp(6.0, 16.0) as usize;
+    let neat = |k: i64| format!("{:.digits$e}", k as f64 * step).parse().unwrap_or(0.0);
+    let all = (0..12).map(|k| neat(first.saturating_add(k)));
+    let mut ticks: Vec<f64> = all.take_while(|t| *t <= high + 1e-9 * step).collect();
+    ticks.dedup();
+    ticks
 }
 
 pub(crate) fn escaped(text: &str) -> String {
+    // XML has no way to write the others.
+    let allowed = |c: &char| {
+        matches!(c, '\t' | '\n' | '\r') || *c >= ' ' && !matches!(c, '\u{fffe}' | '\u{ffff}')
+    };
+    let text: String = text.chars().filter(allowed).collect();
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
@@ -147,6 +157,17 @@ mod tests {
     fn ticks_are_round() {
         assert_eq!(ticks(0.0, 1.0), [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]);
         assert_eq!(ticks(-0.31, 0.34), [-0.2, 0.0, 0.2]);
+        // Narrow ranges far from 0 end, and have marks that differ.
+        assert_eq!(ticks(1e9, 1e9 + 1.0)[1], 1_000_000_000.2);
+        for (low, high) in [(1.0, 1.0 + f64::EPSILON), (1e15, 1e15 + 0.5), (1e300, 2e300)] {
+            let found = ticks(low, high);
+            assert!(found.len() <= 12 && found.windows(2).all(|two| two[0] < two[1]), "{low}");
+        }
+    }
+
+    #[test]
+    fn names_are_escaped_and_what_xml_cannot_hold_is_dropped() {
+        assert_eq!(escaped("a<b>&\u{1}\u{fffe}\tc"), "a&lt;b&gt;&amp;\tc");
     }
 
     #[test]

@@ -103,8 +103,11 @@ pub(crate) struct SchemaFile {
 
 impl SchemaFile {
     pub(crate) fn read(&self, table: &Path) -> Result<Schema, Failure> {
-        let path = self.schema.clone().unwrap_or_else(|| beside(table));
-        Ok(Schema::read(&path).map_err(quietly::Error::from)?)
+        Ok(Schema::read(self.path(table)).map_err(quietly::Error::from)?)
+    }
+
+    pub(crate) fn path(&self, table: &Path) -> PathBuf {
+        self.schema.clone().unwrap_or_else(|| beside(table))
     }
 }
 

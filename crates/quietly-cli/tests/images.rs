@@ -21,7 +21,13 @@ fn tables(folder: &Folder, name: &str) -> Value {
 #[test]
 fn a_killed_run_goes_on_and_ends_the_same() {
     let folder = Folder::new();
+    let theirs = folder.path("whole.unfinished");
+    fs::create_dir(&theirs).unwrap();
+    fs::write(theirs.join("thesis"), "mine").unwrap();
     folder.good("reproduce features --only images --tiny --output whole");
+    // What was there before stays, and alone.
+    assert_eq!(fs::read_dir(&theirs).unwrap().count(), 1);
+    assert_eq!(fs::read_to_string(theirs.join("thesis")).unwrap(), "mine");
 
     let mut child = Command::new(env!("CARGO_BIN_EXE_quietly"))
         .args("reproduce features --only images --tiny --output r --threads 1".split(' '))
@@ -41,7 +47,7 @@ fn a_killed_run_goes_on_and_ends_the_same() {
     child.kill().unwrap();
     child.wait().unwrap();
     let bytes = fs::read(&page).expect("killed in the middle of the first network");
-    let step = u64::from_le_bytes(bytes[32..40].try_into().unwrap());
+    let step = u64::from_le_bytes(bytes[48..56].try_into().unwrap());
     assert!((10..300).contains(&step), "{step}");
     assert!(!folder.path("r").exists());
 

@@ -124,6 +124,30 @@ fn what_cannot_be_shown_is_refused() {
     folder.bad("show missing.quietly", "Q05", 2);
 }
 
+/// A certificate whose noise was lowered by hand says less than its questions cost.
+#[test]
+fn a_changed_certificate_is_not_shown() {
+    let folder = folder();
+    fitted(&folder, "same");
+    folder.good("certificate same.quietly");
+    let mut model: serde_json::Value = serde_json::from_str(&folder.read("same.quietly")).unwrap();
+    let noise = &mut model["certificate"]["stages"][0]["charges"][0]["noise"];
+    *noise = (0.9 * noise.as_f64().expect("a noise")).into();
+    folder.write("less.quietly", model.to_string());
+    let said = folder.bad("certificate less.quietly", "Q04", 2);
+    assert!(said.contains("do not cost what it says"), "{said}");
+}
+
+#[test]
+fn what_is_read_is_not_written_over() {
+    let folder = folder();
+    let before = folder.read("s.toml");
+    let fit = "fit kan t.csv --target kind --schema s.toml --epsilon 8 --passes 2";
+    folder.bad(&format!("{fit} --output s.toml"), "C10", 1);
+    assert_eq!(folder.read("s.toml"), before);
+    folder.bad(&format!("{fit} --public t.csv"), "Q02", 1);
+}
+
 #[test]
 fn samplers_and_noises_that_do_not_go_together_are_refused_before_rows_are_read() {
     let folder = folder();

@@ -104,6 +104,25 @@ impl Certificate {
         Ok(certificate)
     }
 
+    /// Whether the questions that are listed cost what is said, by the accountant once more: a file can be changed.
+    pub fn adds_up(&self) -> bool {
+        let Certificate { asked, sampler, stages, .. } = self;
+        let price = if !asked.is_private() {
+            Some(f64::INFINITY)
+        } else if stages.is_empty() {
+            Some(0.0)
+        } else if asked.is_pure() {
+            pure_epsilon(*sampler, stages, asked.neighbours())
+        } else {
+            let price =
+                |event| quietly_accounting::epsilon(&event, asked.neighbours(), asked.delta()).ok();
+            event(*sampler, stages).ok().and_then(price).map(|answer| answer.upper)
+        };
+        let fits =
+            |price: f64| price <= self.epsilon * (1.0 + 1e-9) && self.epsilon <= asked.epsilon();
+        price.is_some_and(fits)
+    }
+
     /// What the price means for one person, in words.
     ///
     /// (ε, δ) bounds the accuracy of any guess from even odds by (e^ε + δ)/(1 + e^ε).

@@ -92,7 +92,7 @@ pub(super) fn run(
     if let Some(rates) = &rates {
         report.claims.extend(rates.claims(&outcomes));
         report.tables.push(rates.grid(&outcomes));
-        report.pictures.push(rates.picture(&outcomes));
+        report.pictures.extend(rates.pictures(&outcomes));
     }
     if wanted(Part::Houses) {
         match Houses::measure(data, draw, progress)? {

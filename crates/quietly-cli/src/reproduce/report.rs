@@ -1,5 +1,5 @@
 //! What a reproduction found: one page, the same for programs, and pictures.
-use std::fmt::Write as _;
+use std::{fmt::Write as _, path::PathBuf};
 
 use serde_json::{Value, json};
 
@@ -19,6 +19,8 @@ pub(crate) struct Report {
     pub(crate) pictures: Vec<(String, String, String)>,
     /// File names, captions and PNG.
     pub(crate) bitmaps: Vec<(String, String, Vec<u8>)>,
+    /// Files that were kept on the way, of no use when the report stands.
+    pub(crate) kept: Vec<PathBuf>,
     pub(crate) seconds: f64,
 }
 
@@ -191,6 +193,7 @@ mod tests {
             tables: vec![grid],
             pictures: vec![],
             bitmaps: vec![],
+            kept: vec![],
             seconds: 1.0,
         };
         let page = report.markdown();

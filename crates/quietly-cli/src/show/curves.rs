@@ -15,9 +15,13 @@ use crate::failure::Failure;
 
 /// Points of a number's range.
 const POINTS: usize = 41;
-/// How many settings of the other columns there are, and how many of them are drawn.
+/// The most values of a category.
+const VALUES: usize = 64;
+/// How many settings of the other columns there are, if that does not take long, and how many of them are drawn.
 const SETTINGS: usize = 40;
 const DRAWN: usize = 10;
+/// Numbers that a network may be shown.
+const AFFORDABLE: usize = 200_000_000;
 
 /// All columns of a network, those first that matter most.
 pub(super) struct Curves<'a> {
@@ -45,8 +49,10 @@ impl<'a> Curves<'a> {
     pub(super) fn of(model: &'a Model, network: &'a Trained) -> Result<Curves<'a>, Failure> {
         let mut columns = columns(&model.encoding);
         let mut bits = Key::from_seed(1).stream("settings of the other columns").bits(0)?;
+        let places: usize = columns.iter().map(|column| column.values.len()).sum();
+        let once = (places * model.encoding.width()).max(1);
         let mut settings = vec![];
-        for _ in 0..SETTINGS {
+        for _ in 0..(AFFORDABLE / once).clamp(4, SETTINGS) {
             let mut row = vec![];
             for column in &columns {
                 let place = bits.below(column.values.len() as u64)? as usize;
@@ -57,18 +63,17 @@ impl<'a> Curves<'a> {
         let answer = answers(model, network);
         for column in &mut columns {
             let (from, to) = column.features;
-            let mut rows = vec![];
+            let outputs = network.shape().loss.outputs();
             for setting in &settings {
+                let mut rows = vec![];
                 for value in &column.values {
                     rows.extend_from_slice(&setting[..from]);
                     rows.extend_from_slice(value);
                     rows.extend_from_slice(&setting[to..]);
                 }
+                let scores = network.scores_of_rows(&rows, 1);
+                column.answers.push(scores.chunks_exact(outputs).map(&answer).collect());
             }
-            let outputs = network.shape().loss.outputs();
-            let scores = network.scores_of_rows(&rows, 1);
-            let told: Vec<Vec<f64>> = scores.chunks_exact(outputs).map(&answer).collect();
-            column.answers = told.chunks_exact(column.values.len()).map(<[_]>::to_vec).collect();
             column.effect = (0..outputs).map(|k| column.reach(k)).fold(0.0, f64::max);
         }
         columns.sort_by(|a, b| b.effect.total_cmp(&a.effect));
@@ -190,7 +195,7 @@ fn columns(encoding: &Encoding) -> Vec<Column> {
                     .into_iter()
                     .collect();
                 let mut values = vec![vec![0.0; same]; names.len()];
-                for (k, feature) in features[from..from + same].iter().enumerate() {
+                for (k, feature) in features[from..from + same].iter().enumerate().take(VALUES) {
                     let mut one = vec![0.0; same];
                     one[k] = 1.0;
                     values.push(one);

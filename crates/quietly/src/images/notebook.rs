@@ -14,10 +14,14 @@
 //!
 //! The same noise on other sums would be a disaster: the difference of two releases would be the difference of the sums,
 //! without any noise. So the key of the run is not the one that is kept, but that one bound to every picture with its label and its place,
-//! to the plan and to this crate's version ([`Key::bound_to`]). Whatever is changed between two sittings, the noise is then independent. In
-//! that case the page is that of another run, which a tag drawn from the bound key tells, and the run is refused: going on
-//! would be one more release. The tag is pseudo-random and says nothing of the pictures to whoever has not the secret.
-//! That a run is refused tells that something was changed, to the one who changed it.
+//! to the plan and to this crate's version ([`Key::bound_to`]). Whatever of these is changed between two sittings, the noise is then
+//! independent, and the page is that of another run. A page that was itself changed would lead to other weights and so to other sums
+//! under the same noise. Every page therefore has a seal: words drawn from the bound key, bound once more to all that the page says. What
+//! the seal does not fit is refused. It is pseudo-random and says nothing of the pictures to whoever has not the secret. That a run
+//! is refused tells that something was changed, to the one who changed it. (An older page of the same run has its seal, and leads to
+//! the same sums again.)
+//!
+//! Two runs at once would write one page: a lock on `lock` lets one of them in.
 //!
 //! # What is kept
 //!
@@ -41,13 +45,15 @@ use super::network::ConvNet;
 use crate::error::Error;
 
 /// How the first line of a page begins.
-const MAGIC: &[u8; 16] = b"quietly page 1.\n";
+const MAGIC: &[u8; 16] = b"quietly page 2.\n";
 
 /// Where a run is kept while it is not finished.
 pub struct Notebook {
     folder: PathBuf,
     every: u64,
     key: Key,
+    /// Held until this is dropped.
+    _lock: File,
 }
 
 impl Notebook {
@@ -56,12 +62,18 @@ impl Notebook {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if that cannot be done, or there is a page whose key is missing.
+    /// [`Error::File`] if that cannot be done, another run has it open, or there is a page whose key is missing.
     pub fn open(
         folder: &Path,
         every: u64,
         fresh: impl FnOnce() -> Result<Key, quietly_noise::Error>,
     ) -> Result<Notebook, Error> {
+        fs::create_dir_all(folder).map_err(|e| told(folder, &e))?;
+        let path = folder.join("lock");
+        let mut options = OpenOptions::new();
+        let lock = options.write(true).create(true).truncate(false).open(&path);
+        let lock = lock.map_err(|e| told(&path, &e))?;
+        lock.try_lock().map_err(|_| told(folder, &"another run is at work here"))?;
         let secret = folder.join("secret");
         let kept = match fs::read(&secret) {
             Ok(bytes) => {
@@ -79,12 +91,11 @@ impl Notebook {
             }
             None => {
                 let key = fresh()?;
-                fs::create_dir_all(folder).map_err(|e| told(folder, &e))?;
                 replace(&secret, &key.secret()).map_err(|e| told(&secret, &e))?;
                 key
             }
         };
-        Ok(Notebook { folder: folder.into(), every: every.max(1), key })
+        Ok(Notebook { folder: folder.into(), every: every.max(1), key, _lock: lock })
     }
 
     pub(super) fn key(&self) -> &Key {
@@ -96,22 +107,22 @@ impl Notebook {
     }
 
     /// The last page, if there is one.
-    pub(super) fn read(&self, tag: &[u8; 16], width: usize) -> Result<Option<Page>, Error> {
+    pub(super) fn read(&self, bound: &Key, width: usize) -> Result<Option<Page>, Error> {
         let path = self.folder.join("page");
         match fs::read(&path) {
             Ok(bytes) => {
-                let why = "this page is of another run: other pictures, another plan or another version; \
+                let why = "this page was changed, or is of another run: other pictures, another plan or another version; \
                            delete the folder to begin anew, and count both runs";
-                Page::read(&bytes, tag, width).map(Some).ok_or_else(|| told(&path, &why))
+                Page::read(&bytes, bound, width)?.map(Some).ok_or_else(|| told(&path, &why))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(told(&path, &error)),
         }
     }
 
-    pub(super) fn write(&self, tag: &[u8; 16], page: &Page) -> Result<(), Error> {
+    pub(super) fn write(&self, bound: &Key, page: &Page) -> Result<(), Error> {
         let path = self.folder.join("page");
-        replace(&path, &page.bytes(tag)).map_err(|e| told(&path, &e))
+        replace(&path, &page.bytes(bound)?).map_err(|e| told(&path, &e))
     }
 
     /// Deletes page and secret: to be called when the result is safe.
@@ -120,7 +131,7 @@ impl Notebook {
     ///
     /// [`Error::File`] if the secret may still be there.
     pub fn finish(self) -> Result<(), Error> {
-        for name in ["page", "page.new", "secret.new", "secret"] {
+        for name in ["page", "page.new", "secret.new", "secret", "lock"] {
             let path = self.folder.join(name);
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -176,31 +187,36 @@ impl Page {
         Page { step: 0, velocity: vec![0.0; weights.len()], weights }
     }
 
-    /// What tells one run from another.
-    pub(super) fn tag(bound: &Key) -> Result<[u8; 16], Error> {
-        let mut bits = bound.stream("which run this is").bits(0)?;
-        let mut tag = [0; 16];
-        tag[..8].copy_from_slice(&bits.word()?.to_le_bytes());
-        tag[8..].copy_from_slice(&bits.word()?.to_le_bytes());
-        Ok(tag)
-    }
-
-    fn bytes(&self, tag: &[u8; 16]) -> Vec<u8> {
-        let mut bytes = [&MAGIC[..], tag, &self.step.to_le_bytes()].concat();
-        bytes.extend(self.weights.iter().flat_map(|w| w.to_le_bytes()));
-        bytes.extend(self.velocity.iter().flat_map(|v| v.to_le_bytes()));
-        bytes
-    }
-
-    fn read(bytes: &[u8], tag: &[u8; 16], width: usize) -> Option<Page> {
-        let rest = bytes.strip_prefix(MAGIC)?.strip_prefix(tag)?;
-        let (step, rest) = rest.split_first_chunk::<8>()?;
-        if rest.len() != 12 * width {
-            return None;
+    /// What tells this page of this run from all others.
+    fn seal(bound: &Key, page: &[u8]) -> Result<[u8; 32], Error> {
+        let mut bits = bound.bound_to([page]).stream("the seal of a page").bits(0)?;
+        let mut seal = [0; 32];
+        for part in seal.as_chunks_mut::<8>().0 {
+            *part = bits.word()?.to_le_bytes();
         }
+        Ok(seal)
+    }
+
+    fn bytes(&self, bound: &Key) -> Result<Vec<u8>, Error> {
+        let mut page = self.step.to_le_bytes().to_vec();
+        page.extend(self.weights.iter().flat_map(|w| w.to_le_bytes()));
+        page.extend(self.velocity.iter().flat_map(|v| v.to_le_bytes()));
+        Ok([&MAGIC[..], &Page::seal(bound, &page)?, &page].concat())
+    }
+
+    /// None for what has no seal of this run.
+    fn read(bytes: &[u8], bound: &Key, width: usize) -> Result<Option<Page>, Error> {
+        let sealed = bytes.strip_prefix(MAGIC).and_then(|rest| rest.split_first_chunk::<32>());
+        let Some((seal, page)) = sealed.filter(|(_, page)| page.len() == 8 + 12 * width) else {
+            return Ok(None);
+        };
+        if *seal != Page::seal(bound, page)? {
+            return Ok(None);
+        }
+        let (step, rest) = page.split_first_chunk::<8>().expect("was measured");
         let (weights, velocity) = rest.split_at(4 * width);
         let weights = weights.as_chunks().0.iter().map(|w| f32::from_le_bytes(*w)).collect();
         let velocity = velocity.as_chunks().0.iter().map(|v| f64::from_le_bytes(*v)).collect();
-        Some(Page { step: u64::from_le_bytes(*step), weights, velocity })
+        Ok(Some(Page { step: u64::from_le_bytes(*step), weights, velocity }))
     }
 }

@@ -331,6 +331,18 @@ fn a_notebook_is_for_one_run() {
         matches!(run, Err(Error::File { .. }))
     };
     assert!(refused(plan(4.0), &other) && refused(plan(3.0), &pictures));
+    // A page that was changed, in its step, a weight or a direction, would lead the same noise to other sums.
+    let page = fs::read(folder.join("page")).unwrap();
+    for at in [0, 16, 48, 56, page.len() - 1] {
+        let mut changed = page.clone();
+        changed[at] ^= 1;
+        fs::write(folder.join("page"), changed).unwrap();
+        assert!(refused(plan(4.0), &pictures), "byte {at}");
+    }
+    fs::write(folder.join("page"), &page).unwrap();
+    assert!(!refused(plan(4.0), &pictures));
+    // Nor is there room for two.
+    assert!(Notebook::open(&folder, 1, Key::from_os).is_err());
     // Without the page nothing is refused, but the noise is another: with the same noise and few steps, runs on similar pictures
     // would end near each other.
     fs::remove_file(folder.join("page")).unwrap();
@@ -343,8 +355,10 @@ fn a_notebook_is_for_one_run() {
     let (far, _) = plan(4.0).run_with(&notebook, &nearly, "picture", 2, &mut quiet).unwrap();
     let apart: Vec<f32> = far.weights().iter().zip(network.weights()).map(|(a, b)| a - b).collect();
     assert!(norm(&apart) > 0.5, "{}", norm(&apart));
+    drop(notebook);
     fs::remove_file(folder.join("secret")).unwrap();
-    assert!(matches!(Notebook::open(&folder, 1, Key::from_os), Err(Error::File { .. })));
+    let error = Notebook::open(&folder, 1, Key::from_os).map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("key of this run is gone"), "{error}");
 }
 
 #[test]

@@ -198,9 +198,9 @@ impl ImagePlan {
     ) -> Result<(ConvNet, Certificate), Error> {
         let ImageTraining { shape, steps, .. } = self.training;
         let network = ConvNet::new(shape, self.training.seed)?;
-        let tag = Page::tag(&key)?;
+        let bound = key.bound_to(["pages"]);
         let page = match notebook {
-            Some(notebook) => notebook.read(&tag, network.weights().len())?,
+            Some(notebook) => notebook.read(&bound, network.weights().len())?,
             None => None,
         };
         let start = page.unwrap_or_else(|| Page::first(&network));
@@ -234,7 +234,7 @@ impl ImagePlan {
             };
             walk.descend(&released);
             if let Some(notebook) = notebook.filter(|n| n.is_due(walk.page.step)) {
-                notebook.write(&tag, &walk.page)?;
+                notebook.write(&bound, &walk.page)?;
             }
         }
         let public = vec![

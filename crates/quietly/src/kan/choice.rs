@@ -7,7 +7,7 @@ use quietly_accounting::gaussian_mu;
 
 use super::{
     planning::{Sampling, noise},
-    shape::NetworkLoss,
+    shape::{LastLayer, NetworkLoss, NetworkShape},
     training::{Alternative, NetworkNoise},
 };
 use crate::{
@@ -17,18 +17,18 @@ use crate::{
     recipes::depth,
 };
 
-/// Steps and step size without any noise.
+/// Steps without any noise.
 pub(super) const PLAIN_STEPS: u64 = 400;
-/// How much of a direction is that of the steps before.
-pub(super) const MOMENTUM: f64 = 0.9;
+/// How much of a direction may be that of the steps before.
+const MOST_MOMENTUM: f64 = 0.9;
 /// The least noise that the accountants know.
 pub(super) const LEAST_NOISE: f64 = 0.1 * (1.0 + 1e-9);
 /// Full batches of an affordable run: at least, and at most.
 const FULL_STEPS: (u64, u64) = (150, 500);
 /// What all steps together reach, over nμ.
 const REACH: f64 = 1.2;
-/// How steep the scores of a network are in its weights, squared, about.
-const SQUARED_SLOPE: f64 = 0.1;
+/// How steep the scores of a network are in its weights, squared, about: in those below the last layer, and in those of it.
+const SQUARED_SLOPES: (f64, f64) = (0.1, 0.5);
 /// Batches to a pass, and passes, of other runs.
 const BATCHES: u64 = 20;
 const PASSES: u64 = 10;
@@ -42,7 +42,7 @@ pub(super) struct Wishes {
     pub(super) batches: Option<u64>,
     pub(super) passes: Option<u64>,
     pub(super) noise: Option<NetworkNoise>,
-    /// How long a step may be.
+    /// How long a step without momentum may be.
     pub(super) longest_step: f64,
 }
 
@@ -222,15 +222,22 @@ fn candidates(wishes: &Wishes, rows: u64, budget: &Budget) -> Result<Vec<Candida
     Ok(all)
 }
 
-/// How long steps may be so that all of them settle. A step of η·g/clip with momentum β settles while η·(1 - β)/clip times the
-/// curvature stays below 2: that of the loss times that of the scores, about a tenth.
-pub(super) fn longest_step(loss: NetworkLoss, clip: f64, momentum: f64) -> f64 {
-    let bend = match loss {
+/// How long steps without momentum may be so that they settle: a step of η·g/clip does while η/clip times the curvature stays below 2,
+/// that of the loss times that of the scores. With momentum β steps may be 1/(1 - β) times as long.
+pub(super) fn longest_step(shape: &NetworkShape, clip: f64) -> f64 {
+    let bend = match shape.loss {
         NetworkLoss::Logistic => 0.25,
         NetworkLoss::Softmax { .. } => 0.5,
         NetworkLoss::Huber { .. } => 1.0,
     };
-    2.0 * clip / (SQUARED_SLOPE * bend * (1.0 - momentum))
+    let (below, last) = SQUARED_SLOPES;
+    let slope = below + if shape.last == LastLayer::Trainable { last } else { 0.0 };
+    2.0 * clip / (slope * bend)
+}
+
+/// The least momentum with which steps of this length settle, if any does. More of it only comes late.
+pub(super) fn momentum(longest: f64, step: f64) -> f64 {
+    (1.0 - longest / step).clamp(0.0, MOST_MOMENTUM)
 }
 
 /// How far all steps together are to go, for a gradient that all rows agree on: A = 1.2·nμ.
@@ -242,10 +249,11 @@ pub(super) fn reach(rows: u64, budget: &Budget) -> f64 {
     REACH * rows as f64 * mu
 }
 
-/// So many full batches that steps need not be longer than `longest` to go as far as that, if it does not take too long. Their noise
-/// grows as what they learn does: more of them cost time alone.
+/// So many full batches that steps settle and go as far as that, if it does not take too long. Their noise grows as what they
+/// learn does: more of them cost time alone.
 fn full_steps(rows: u64, budget: &Budget, longest: f64) -> u64 {
     let most = (AFFORDABLE.1 / rows as f64).min(FULL_STEPS.1 as f64).max(FULL_STEPS.0 as f64);
     // What is wrong with the step is said elsewhere.
-    (reach(rows, budget) / longest).max(FULL_STEPS.0 as f64).min(most) as u64
+    let wanted = reach(rows, budget) * (1.0 - MOST_MOMENTUM) / longest;
+    wanted.max(FULL_STEPS.0 as f64).min(most) as u64
 }

@@ -66,6 +66,8 @@ fn what_cannot_be_is_refused_before_any_row_is_read_and_says_why() {
         (plain().clip(Clip::At(0.0)), 100, join, "clip must be from 1e-6"),
         (plain().clip(Clip::At(f64::NAN)), 100, join, "clip must be from 1e-6"),
         (plain().step_size(0.0), 100, join, "step size must be above 0"),
+        (plain().momentum(1.0), 100, join, "momentum must be at least 0 and below 1"),
+        (plain().momentum(f64::NAN), 100, join, "momentum must be at least 0 and below 1"),
         (plain().within(-1.0), 100, join, "radius must be above 0"),
         (plain(), 0, join, "rows must be at least 1"),
         (plain().batches(200), 100, join, "batches must be at least 2, and no more than rows"),
@@ -258,11 +260,31 @@ fn noise_beyond_the_lattice_is_refused() {
 #[test]
 fn noise_follows_the_cut() {
     let kan = |clip: f64| {
-        kan(Sampling::Full, lambda(0.5)).clip(Clip::At(clip)).average(Average::Last).step_size(1.0)
+        let kan = kan(Sampling::Full, lambda(0.5)).clip(Clip::At(clip)).average(Average::Last);
+        kan.step_size(1.0).momentum(0.0)
     };
     let plan = |clip| kan(clip).plan(30, budget(Neighbours::AddRemove)).unwrap();
     let (low, mut changed) = (plan(0.01), plan(0.01));
     changed.network.as_mut().unwrap().clip = 0.5;
     assert_eq!(low.stages, plan(0.5).stages);
     assert!(train(&changed).unwrap() == train(&plan(0.5)).unwrap());
+}
+
+/// Steps that settle as they are have no momentum; longer ones have as much as they need, and are held where nothing would do.
+#[test]
+fn momentum_comes_with_steps_that_would_not_settle() {
+    let shape = NetworkShape::new(vec![Input::Spline; 10], NetworkLoss::Logistic);
+    let training = |rows: u64, epsilon: f64| {
+        let budget = Budget::new(epsilon, 1e-5).unwrap();
+        let plan = Kan::new(shape.clone()).plan(rows, budget).unwrap();
+        plan.training().clone()
+    };
+    let (little, some, much) = (training(4000, 1.0), training(4000, 4.0), training(60_000, 8.0));
+    assert_eq!((little.momentum, little.steps), (0.0, 150));
+    assert!(some.momentum > 0.1 && some.momentum < 0.3, "{}", some.momentum);
+    assert_eq!((much.momentum, much.steps), (0.9, 333));
+    let longest = |t: &super::Training| 2.0 * t.clip / (0.1 * 0.25 * (1.0 - t.momentum));
+    assert!(little.step_size < longest(&little));
+    assert!((some.step_size / longest(&some) - 1.0).abs() < 1e-12);
+    assert!((much.step_size / longest(&much) - 1.0).abs() < 1e-12);
 }

@@ -177,7 +177,7 @@ impl Kan {
             shape: self.shape.clone(),
             clip,
             step_size: 1.0,
-            momentum: self.momentum.unwrap_or(choice::MOMENTUM),
+            momentum: 0.0,
             steps: 1,
             noise: NetworkNoise::Independent,
             ball: self.ball,
@@ -185,11 +185,14 @@ impl Kan {
             seed: self.seed,
             rejected: Vec::new(),
         };
-        let longest_step = choice::longest_step(self.shape.loss, clip, training.momentum);
+        // Steps are sized by these.
+        training.momentum = self.momentum.unwrap_or(0.0);
+        training.check()?;
+        let longest_step = choice::longest_step(&self.shape, clip);
         if !budget.is_private() {
             plan.method = Method::Exact;
             training.steps = self.passes.unwrap_or(choice::PLAIN_STEPS);
-            training.step_size = self.step_size.unwrap_or(longest_step);
+            self.size_steps(&mut training, longest_step, f64::INFINITY);
             training.check()?;
             plan.network = Some(training);
             return Ok(plan.sealed());
@@ -206,14 +209,21 @@ impl Kan {
         let Candidate { sampler, noise, steps } = taken;
         (plan.sampler, training.noise, training.steps) = (sampler, noise, steps);
         training.rejected = rejected;
-        let usual = (choice::reach(rows, &plan.budget) / steps as f64).min(longest_step);
-        training.step_size = self.step_size.unwrap_or(usual);
+        self.size_steps(&mut training, longest_step, choice::reach(rows, &plan.budget));
         training.check()?;
         let network = Network::new(training.shape.clone(), training.seed)?;
         plan.network = Some(training);
         plan.calibrate(|noise| vec![stage(&taken, noise)])?;
         plan.fits_the_lattice(&network)?;
         Ok(plan.sealed())
+    }
+
+    /// Steps that go so far together, as long as they settle.
+    fn size_steps(&self, training: &mut Training, longest: f64, reach: f64) {
+        let wanted = self.step_size.unwrap_or(reach / training.steps as f64);
+        training.momentum = self.momentum.unwrap_or_else(|| choice::momentum(longest, wanted));
+        let held = wanted.min(longest / (1.0 - training.momentum));
+        training.step_size = self.step_size.unwrap_or(held);
     }
 
     fn clip_norm(&self) -> Result<f64, Error> {

@@ -228,3 +228,28 @@ fn plainly(
         Ok(Trained::new(network))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Budget,
+        kan::{Input, Kan, NetworkShape},
+    };
+
+    /// Half of a direction is that of the step before: after gradients of 1 and 0 the weights moved by ½ and ¼ of a step.
+    #[test]
+    fn momentum_keeps_a_part_of_the_direction() {
+        let shape = NetworkShape::new(vec![Input::Spline], NetworkLoss::Logistic);
+        let kan = Kan::new(shape).momentum(0.5).step_size(8.0).passes(2);
+        let plan = kan.plan(100, Budget::new(f64::INFINITY, 1e-5).unwrap()).unwrap();
+        let training = plan.training();
+        let network = Network::new(training.shape.clone(), training.seed).unwrap();
+        let mut walk = Walk::new(training, &network).unwrap();
+        let (start, size) = (walk.weights[0], walk.weights.len());
+        for (gradient, moved) in [(1.0, 4.0), (0.0, 6.0)] {
+            walk.step(&vec![gradient; size], 1.0);
+            assert!((start - walk.weights[0] - moved).abs() < 1e-12);
+        }
+    }
+}

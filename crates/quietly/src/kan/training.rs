@@ -119,7 +119,7 @@ impl fmt::Display for Training {
         write!(f, "  gradients cut at {:.3}, steps of {:.3}", self.clip, self.step_size)?;
         match self.momentum {
             0.0 => writeln!(f)?,
-            momentum => writeln!(f, " with momentum {momentum}")?,
+            momentum => writeln!(f, " with momentum {momentum:.3}")?,
         }
         for Alternative { what, noise } in &self.rejected {
             writeln!(f, "  rejected, with {noise:.2} times the noise: {what}")?;

@@ -37,6 +37,8 @@ const ABOUT: &str = "Networks of convolutions: three of 3x3 pixels with 16, 32 a
     their own contrast over SNR; test pictures have none. The paper has ResNet-20, 50000 pictures and 100 epochs: these numbers are far below \
     published ones, and are to be compared with each other only.";
 
+/// Classes of CIFAR-10.
+const CLASSES: usize = 10;
 /// How many test pictures are drawn.
 const SHOWN: usize = 4;
 
@@ -77,8 +79,11 @@ pub(super) fn run(
     report: &mut Report,
 ) -> Result<(), Failure> {
     report.about.push(ABOUT.into());
+    // Files that cannot be read are found out before hours are spent.
+    let cifar10 = data.map(cifar10).transpose()?.flatten();
     let pasted = Gallery::pasted(draw.size);
-    let outcomes = pasted.measure(draw, unfinished, progress, |snr| pasted.draw(snr, draw))?;
+    let outcomes =
+        pasted.measure(draw, unfinished, progress, report, |snr| pasted.draw(snr, draw))?;
     pasted.tell(&outcomes, &pasted.draw(pasted.snrs[0], draw)?.test, report);
     report.claims.push(Claim::new(
         "a network that learns without noise looks at the patch that makes the class",
@@ -89,7 +94,7 @@ pub(super) fn run(
             .map(|o| Check::above(format!("share inside at SNR {}", o.snr), o.mass, 0.5))
             .collect(),
     ));
-    let Some((train, test)) = data.map(cifar10).transpose()?.flatten() else {
+    let Some((train, test)) = cifar10 else {
         report.about.push(
             "CIFAR-10 was left out: it is taken from --data DIR, files cifar10/train-10000.bin.gz and cifar10/test-2000.bin.gz."
                 .into(),
@@ -103,7 +108,7 @@ pub(super) fn run(
         Size::Tiny => (4, 2),
     };
     let (train, test) = (train.first_of_each(each), test.first_of_each(tried));
-    let outcomes = cifar.measure(draw, unfinished, progress, |snr| {
+    let outcomes = cifar.measure(draw, unfinished, progress, report, |snr| {
         let mut train = train.clone();
         if snr.is_finite() {
             train.corrupt(snr, &Key::from_seed(1000 * draw.seed + 7))?;
@@ -125,7 +130,13 @@ fn cifar10(data: &Path) -> Result<Option<(Pictures, Pictures)>, Failure> {
         };
         let mut bytes = vec![];
         GzDecoder::new(file).read_to_end(&mut bytes).map_err(|e| Failure::file(&path, &e))?;
-        Ok::<_, Failure>(Some(Pictures::cifar10(&bytes)))
+        let pictures = Pictures::cifar10(&bytes);
+        let few = pictures.first_of_each(1).len() < CLASSES;
+        let why = || format!("there must be a picture of each of {CLASSES} classes");
+        if few {
+            return Err(Failure::File { path: path.display().to_string(), why: why() });
+        }
+        Ok::<_, Failure>(Some(pictures))
     };
     Ok(read("train-10000.bin.gz")?.zip(read("test-2000.bin.gz")?))
 }
@@ -177,26 +188,33 @@ impl Gallery {
         draw: Draw,
         unfinished: &Path,
         progress: &Progress,
+        report: &mut Report,
         pictures: impl Fn(f64) -> Result<Drawn, Failure>,
     ) -> Result<Vec<Outcome>, Failure> {
         let of = self.snrs.len() * self.epsilons.len();
         let mut outcomes = vec![];
         for &snr in self.snrs {
             let Drawn { train, test, places, rows } = pictures(snr)?;
+            let pictures = fingerprint([&train, &test])?;
             let train = Private::new(train);
             for &epsilon in self.epsilons {
                 let plan = self.training.plan(rows, Budget::new(epsilon, DELTA)?)?;
                 let name = format!("{}-snr-{}-epsilon-{}", self.name, word(snr), word(epsilon));
                 let kept = unfinished.join(format!("{name}.json"));
-                let made_by = json!([env!("CARGO_PKG_VERSION"), draw.seed, snr.to_bits(), plan]);
+                let made_by =
+                    json!([env!("CARGO_PKG_VERSION"), draw.seed, snr.to_bits(), plan, pictures]);
                 let done = outcomes.len();
-                let outcome = match Outcome::read(&kept, &made_by, (snr, epsilon)) {
-                    Some(outcome) => outcome,
+                let (folder, side) = (unfinished.join(&name), self.training.shape.side);
+                let fresh = || Ok(Key::from_seed(1000 * draw.seed + done as u64));
+                let outcome = match Outcome::read(&kept, &made_by, (snr, epsilon), side) {
+                    Some(outcome) => {
+                        // It may have been broken off just before.
+                        if folder.is_dir() {
+                            Notebook::open(&folder, 10, fresh)?.finish()?;
+                        }
+                        outcome
+                    }
                     None => {
-                        fs::create_dir_all(unfinished)
-                            .map_err(|e| Failure::file(unfinished, &e))?;
-                        let folder = unfinished.join(&name);
-                        let fresh = || Ok(Key::from_seed(1000 * draw.seed + done as u64));
                         let notebook = Notebook::open(&folder, 10, fresh)?;
                         let network =
                             train_with(&plan, &notebook, &train, draw.threads, &|step, steps| {
@@ -209,6 +227,7 @@ impl Gallery {
                         outcome
                     }
                 };
+                report.kept.push(kept);
                 outcomes.push(outcome);
             }
         }
@@ -323,6 +342,19 @@ fn train_with(
     Ok(plan.run_with(notebook, pictures, "picture", threads, &mut watch)?.0)
 }
 
+/// A number that tells these pictures from others.
+fn fingerprint(pictures: [&Pictures; 2]) -> Result<u64, Failure> {
+    let bytes = |pictures: &Pictures, at: usize| {
+        let (pixels, label) = pictures.show(at);
+        let mut bytes: Vec<u8> = pixels.iter().flat_map(|x| x.to_le_bytes()).collect();
+        bytes.extend(label.to_le_bytes());
+        bytes
+    };
+    let all = pictures.into_iter().flat_map(|p| (0..p.len()).map(move |at| bytes(p, at)));
+    let key = Key::from_seed(0).bound_to(all);
+    Ok(key.stream("which pictures these are").bits(0)?.word()?)
+}
+
 /// How training pictures are called.
 fn called(snr: f64) -> String {
     if snr.is_finite() { format!("SNR {snr}") } else { "clean".into() }
@@ -339,13 +371,21 @@ impl Outcome {
     }
 
     /// What was measured before, in the same way.
-    fn read(path: &Path, made_by: &Value, (snr, epsilon): (f64, f64)) -> Option<Outcome> {
+    fn read(
+        path: &Path,
+        made_by: &Value,
+        (snr, epsilon): (f64, f64),
+        side: usize,
+    ) -> Option<Outcome> {
         let value: Value = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
         let number = |x: &Value| x.as_f64().map(|x| x as f32);
         let map = |map: &Value| map.as_array()?.iter().map(number).collect::<Option<Vec<f32>>>();
         let maps = value["maps"].as_array()?.iter().map(map).collect::<Option<Vec<_>>>()?;
-        let fine = value["made_by"] == *made_by && maps.len() == SHOWN;
         let (accuracy, mass) = (value["accuracy"].as_f64()?, value["mass"].as_f64());
+        let fine = value["made_by"] == *made_by
+            && maps.len() == SHOWN
+            && maps.iter().all(|map| map.len() == side * side)
+            && (0.0..=1.0).contains(&accuracy);
         fine.then_some(Outcome { snr, epsilon, accuracy, mass, maps })
     }
 }

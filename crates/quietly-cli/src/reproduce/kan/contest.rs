@@ -33,8 +33,8 @@ impl Contest {
             Size::Quick => (4000, vec![1.0, 4.0, 8.0], 8, 25, 3),
             Size::Tiny => (200, vec![4.0], 4, 3, 1),
         };
-        let tasks =
-            tasks.iter().map(|task| (task.name.clone(), task.rows().unwrap_or(rows))).collect();
+        let tasks = tasks.iter().filter(|task| task.competes());
+        let tasks = tasks.map(|task| (task.name.clone(), task.rows().unwrap_or(rows))).collect();
         Contest { tasks, epsilons, batches, passes, seeds }
     }
 

@@ -14,9 +14,13 @@ use crate::{
 
 /// Files in --data, without .csv and .schema.toml. The target is the column `label`.
 const KNOWN: [&str; 2] = ["breast-cancer", "digits"];
-const WIDTH: usize = 10;
+/// Columns of the made-up task.
+pub(super) const WIDTH: usize = 10;
+/// The same with more and with fewer columns that say nothing.
+pub(super) const WIDTHS: [usize; 4] = [5, WIDTH, 20, 40];
 
 /// What is learnt.
+#[derive(Clone)]
 pub(super) struct Task {
     pub(super) name: String,
     pub(super) width: usize,
@@ -39,9 +43,7 @@ impl Task {
         data: Option<&Path>,
         draw: Draw,
     ) -> Result<(Vec<Task>, Vec<String>), Failure> {
-        let inputs = vec![Input::Spline; WIDTH];
-        let product = Task { name: "product".into(), width: WIDTH, classes: 2, inputs, rows: None };
-        let (mut tasks, mut missing) = (vec![product], vec![]);
+        let (mut tasks, mut missing) = (WIDTHS.map(Task::product).to_vec(), vec![]);
         for name in KNOWN {
             match data {
                 _ if draw.size == Size::Tiny => {}
@@ -58,6 +60,16 @@ impl Task {
             }
         }
         Ok((tasks, missing))
+    }
+
+    fn product(width: usize) -> Task {
+        let (name, inputs) = (product_of(width), vec![Input::Spline; width]);
+        Task { name, width, classes: 2, inputs, rows: None }
+    }
+
+    /// Whether it is for the contest: real, or the made-up one as it is.
+    pub(super) fn competes(&self) -> bool {
+        self.rows.is_some() || self.width == WIDTH
     }
 
     fn read(
@@ -123,8 +135,10 @@ impl Task {
     pub(super) fn split(&self, rows: usize, seed: u64) -> Result<Split, Failure> {
         let mut bits = Key::from_seed(seed).stream("rows of a task").bits(0)?;
         let Some((features, target)) = &self.rows else {
-            let ((x, y), test) = (product(rows, &mut bits)?, product(4000, &mut bits)?);
-            let train = Private::new(Table::new(WIDTH, x, y));
+            let width = self.width;
+            let (x, y) = product(rows, width, &mut bits)?;
+            let test = product(4000, width, &mut bits)?;
+            let train = Private::new(Table::new(width, x, y));
             return Ok(Split { train, features: test.0, classes: test.1 });
         };
         let mut order: Vec<usize> = (0..target.len()).collect();
@@ -143,11 +157,16 @@ impl Task {
     }
 }
 
+/// What the made-up task of so many columns is called.
+pub(super) fn product_of(width: usize) -> String {
+    if width == WIDTH { "product".into() } else { format!("product of {width} columns") }
+}
+
 /// Rows of the made-up task.
-fn product(rows: usize, bits: &mut Bits) -> Result<(Vec<f64>, Vec<f64>), Failure> {
-    let (mut features, mut classes) = (Vec::with_capacity(rows * WIDTH), vec![]);
+fn product(rows: usize, width: usize, bits: &mut Bits) -> Result<(Vec<f64>, Vec<f64>), Failure> {
+    let (mut features, mut classes) = (Vec::with_capacity(rows * width), vec![]);
+    let mut x = vec![0.0; width];
     while classes.len() < rows {
-        let mut x = [0.0; WIDTH];
         for x in &mut x {
             *x = (bits.word()? >> 11) as f64 * 2f64.powi(-52) - 1.0;
         }
