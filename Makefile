@@ -1,9 +1,10 @@
 # make demo          a private fit of a made-up clinic beside ordinary least squares
 # make test          format, lints, and every test
+# make python        the Python package in a virtual environment, and its tests (part of make test)
 # make bench         the speed targets (make bench ONLY=regression for one group)
 # make accuracy      regression and classification on real tables beside the best rivals; DATA=folder
 # make clean         remove what was built
-.PHONY: demo test bench bench-diffprivlib bench-torch bench-memory accuracy clean
+.PHONY: demo test python bench bench-diffprivlib bench-torch bench-memory accuracy clean
 
 CARGO ?= cargo
 TARGET = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
@@ -32,7 +33,17 @@ test:
 	@$(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
 	@echo "tests"
 	@$(CARGO) test --quiet --workspace
+	@echo "python"
+	@$(MAKE) --no-print-directory python
 	@echo "all good"
+
+# The dev profile, which the tests have built already; the tests compare with the command line.
+python:
+	@test -x .venv/bin/python || python3 -m venv .venv
+	@.venv/bin/pip install --quiet --disable-pip-version-check maturin numpy scikit-learn pandas polars pyarrow pytest
+	@$(CARGO) build --quiet -p quietly-cli
+	@VIRTUAL_ENV=$(abspath .venv) .venv/bin/maturin develop --quiet --profile dev
+	@.venv/bin/python -m pytest --quiet
 
 # The other libraries go into a virtual environment and a cargo feature of their own: the first run takes minutes.
 bench:

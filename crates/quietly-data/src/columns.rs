@@ -31,7 +31,21 @@ pub(crate) fn readable(data_type: &DataType) -> bool {
 
 /// Encodes the rows of a batch that holds the columns `used` of the plan.
 pub(crate) fn decode(batch: &RecordBatch, used: &[usize], plan: &Plan, block: &mut Block) {
-    let (rows, width) = (batch.num_rows(), plan.width);
+    in_tiles(batch.num_rows(), plan, block, |tile, start, count| {
+        for (column, index) in batch.columns().iter().zip(used) {
+            tile.fill(&column.slice(start, count), &plan.cells[*index]);
+        }
+    });
+}
+
+/// Adds so many rows, a few at a time: `fill` is told the first of them and their number.
+pub(crate) fn in_tiles(
+    rows: usize,
+    plan: &Plan,
+    block: &mut Block,
+    fill: impl Fn(&mut Tile<'_>, usize, usize),
+) {
+    let width = plan.width;
     block.reserve(rows);
     let step = (TILE / width).clamp(64, 1024);
     let mut all_kept = vec![true; step.min(rows)];
@@ -40,10 +54,7 @@ pub(crate) fn decode(batch: &RecordBatch, used: &[usize], plan: &Plan, block: &m
         let kept = &mut all_kept[..count];
         kept.fill(true);
         let (features, target) = block.grow(count);
-        let mut tile = Tile { width, features, target, kept };
-        for (column, index) in batch.columns().iter().zip(used) {
-            tile.fill(&column.slice(start, count), &plan.cells[*index]);
-        }
+        fill(&mut Tile { width, features, target, kept }, start, count);
         if all_kept[..count].contains(&false) {
             block.retain_last(&all_kept[..count], plan.nulls);
         }
@@ -51,15 +62,15 @@ pub(crate) fn decode(batch: &RecordBatch, used: &[usize], plan: &Plan, block: &m
 }
 
 /// A few rows, to be filled column by column.
-struct Tile<'a> {
-    width: usize,
-    features: &'a mut [f64],
-    target: &'a mut [f64],
-    kept: &'a mut [bool],
+pub(crate) struct Tile<'a> {
+    pub(crate) width: usize,
+    pub(crate) features: &'a mut [f64],
+    pub(crate) target: &'a mut [f64],
+    pub(crate) kept: &'a mut [bool],
 }
 
 impl Tile<'_> {
-    fn fill(&mut self, column: &dyn Array, cell: &Cell) {
+    pub(crate) fn fill(&mut self, column: &dyn Array, cell: &Cell) {
         match column.data_type() {
             DataType::Float64 => self.numbers::<Float64Type>(column, cell, |x| x),
             DataType::Float32 => self.numbers::<Float32Type>(column, cell, f64::from),

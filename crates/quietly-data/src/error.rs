@@ -81,6 +81,9 @@ pub enum Error {
          booleans; convert them, or leave them out of the schema", path.display(), columns.join(", ")
     )]
     Types { path: PathBuf, columns: Vec<String> },
+    /// Batches in memory do not make one table.
+    #[error("the batches in memory are not one table: {problem}")]
+    Batches { problem: &'static str },
     /// libsvm text does not say how many features it has.
     #[error(
         "{} is libsvm text, which has no header; say features = N (the highest index) in the schema",
@@ -115,6 +118,7 @@ impl Error {
             Error::Features { .. } => "D14",
             Error::NoFeatures { .. } => "D15",
             Error::Delimiter { .. } => "D16",
+            Error::Batches { .. } => "D17",
         }
     }
 

@@ -18,6 +18,7 @@ use crate::{
     columns, csv,
     ipc::Batches,
     libsvm,
+    memory::{self, Slices},
     parquet::{Group, Groups, Step},
     plan::Plan,
     source::{Input, Layout},
@@ -43,6 +44,7 @@ enum Reader {
     Text(Pieces, Arc<AtomicU64>),
     Parquet(Groups),
     Ipc(Batches, Arc<AtomicU64>),
+    Memory(Slices),
 }
 
 /// Something to decode.
@@ -105,6 +107,16 @@ impl<'a> Feed<'a> {
                         .map(|batch| (batch.num_rows() * row, batch))
                         .map(|(cost, batch)| (What::Batch(batch), read, cost))
                 }
+                Reader::Memory(slices) => {
+                    let Layout::Memory(memory) = &input.layout else {
+                        unreachable!("its own reader")
+                    };
+                    let batch = slices.next(memory);
+                    batch.map(|batch| {
+                        let cost = batch.num_rows() * row;
+                        (What::Batch(batch), slices.read, cost)
+                    })
+                }
             };
             if let Some((what, read, cost)) = found {
                 let position = self.before + read.min(input.bytes);
@@ -147,6 +159,7 @@ impl Reader {
                 let (batches, count) = Batches::new(path, plan.used(), rows)?;
                 Ok(Reader::Ipc(batches, count))
             }
+            Layout::Memory(_) => Ok(Reader::Memory(Slices::new(rows))),
         }
     }
 }
@@ -177,6 +190,7 @@ impl Piece<'_> {
                 csv::decode(&buffer[..*length], *delimiter, plan, block);
             }
             (What::Text(length), _) => libsvm::decode(&buffer[..*length], plan, block),
+            (What::Batch(batch), Layout::Memory(_)) => memory::decode(batch, plan, block),
             (What::Batch(batch), _) => columns::decode(batch, used, plan, block),
             (What::Group(group), _) => {
                 return group.decode(plan, block).map_err(|_| damaged(self.input));

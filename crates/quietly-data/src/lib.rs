@@ -33,7 +33,7 @@
 //!
 //! # Where to start
 //!
-//! * [`Source`] opens CSV, Parquet, Arrow IPC and libsvm files, reads them whole or in blocks.
+//! * [`Source`] opens CSV, Parquet, Arrow IPC and libsvm files, or takes a table in memory; reads whole or in blocks.
 //! * [`Schema`] says what is public: ranges and values of columns, and about how many rows.
 //! * [`Encoding`] turns cells into numbers in [-1, 1]; a model keeps it to [predict].
 //! * [`Target`] is what is to be predicted: a number with a range, or one of a few classes.
@@ -82,6 +82,7 @@ mod feed;
 mod format;
 mod ipc;
 mod libsvm;
+mod memory;
 mod notation;
 mod number;
 mod parquet;

@@ -13,7 +13,9 @@ use crate::{
     columns, csv,
     error::quoted,
     feed::{Feed, text_failed},
-    format, ipc, libsvm, parquet,
+    format, ipc, libsvm,
+    memory::Memory,
+    parquet,
     plan::{Cell, Plan},
     stream, text,
 };
@@ -29,7 +31,7 @@ pub struct Options {
     pub features: Option<usize>,
 }
 
-/// One or more files that hold one table. Only headers have been read.
+/// One or more files that hold one table, or a table in memory. Only headers have been read.
 pub struct Source {
     inputs: Vec<Input>,
     columns: Vec<String>,
@@ -52,6 +54,7 @@ pub(crate) enum Layout {
     Libsvm,
     Parquet(Vec<DataType>),
     Ipc(Vec<DataType>),
+    Memory(Memory),
 }
 
 impl Layout {
@@ -60,7 +63,8 @@ impl Layout {
             Layout::Csv { .. } => Format::Csv,
             Layout::Libsvm => Format::Libsvm,
             Layout::Parquet(_) => Format::Parquet,
-            Layout::Ipc(_) => Format::Ipc,
+            // Nothing in memory is damaged.
+            Layout::Ipc(_) | Layout::Memory(_) => Format::Ipc,
         }
     }
 }
@@ -99,14 +103,20 @@ impl Source {
         }
     }
 
+    /// One input, which is there.
+    pub(crate) fn of(input: Input, columns: Vec<String>) -> Self {
+        Source { inputs: vec![input], columns }
+    }
+
     /// The names of the columns, in the order of the files.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
-    /// The files, in order.
+    /// The files, in order; none if the table is in memory.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
-        self.inputs.iter().map(|input| input.path.as_path())
+        let on_disk = |input: &&Input| !matches!(input.layout, Layout::Memory(_));
+        self.inputs.iter().filter(on_disk).map(|input| input.path.as_path())
     }
 
     /// Whether the files leave zeros out, as libsvm text does.
@@ -114,7 +124,7 @@ impl Source {
         self.inputs.iter().all(|input| input.layout.format() == Format::Libsvm)
     }
 
-    /// The size of all files.
+    /// The size of all files, or of the table in memory.
     pub fn bytes(&self) -> u64 {
         self.inputs.iter().map(|input| input.bytes).sum()
     }
@@ -201,7 +211,11 @@ impl Input {
     }
 
     fn check_types(&self, plan: &Plan, names: &[String]) -> Result<(), Error> {
-        let (Layout::Parquet(types) | Layout::Ipc(types)) = &self.layout else { return Ok(()) };
+        let types = match &self.layout {
+            Layout::Parquet(types) | Layout::Ipc(types) => types,
+            Layout::Memory(memory) => &memory.types,
+            Layout::Csv { .. } | Layout::Libsvm => return Ok(()),
+        };
         let cells = plan.cells.iter().zip(types).zip(names);
         let bad =
             cells.filter(|((cell, t), _)| !matches!(cell, Cell::Skip) && !columns::readable(t));
@@ -258,7 +272,7 @@ fn csv_layout(
     }
 }
 
-fn check_names(path: &Path, names: &[String]) -> Result<(), Error> {
+pub(crate) fn check_names(path: &Path, names: &[String]) -> Result<(), Error> {
     let mut seen = HashSet::new();
     let twice: HashSet<&String> = names.iter().filter(|n| !seen.insert(*n)).collect();
     if twice.is_empty() {

@@ -24,6 +24,7 @@
 //!
 //! * [`Schema`] says what is public about a table, [`Source`] opens its files, [`Encoding`] makes
 //!   rows of numbers of them.
+//! * [`Asked`] is any of these models in the words that people type; [`Asked::plan`] plans it.
 //! * [`Regression::plan`] makes a [`Plan`]: every question that will be put to the data, and its price.
 //! * [`Plan::fit`] reads the table and gives a [`Model`] with its [`Certificate`].
 //! * [`Expansion`] makes many features of few, by splines or waves, for any of these plans.
@@ -46,6 +47,7 @@ pub use quietly_data::{
 pub use quietly_noise::Key;
 
 pub use crate::{
+    asked::{Asked, Family, Network},
     bounds::{private_range, public_range},
     budget::Budget,
     certificate::Certificate,
@@ -66,6 +68,7 @@ pub use crate::{
     recipes::{Averaging, Clip, Noise, Pace, Recipe},
 };
 
+mod asked;
 pub mod audit;
 mod bounds;
 mod budget;

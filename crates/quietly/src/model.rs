@@ -154,8 +154,17 @@ impl Model {
         let shown = path.display().to_string();
         let text = std::fs::read(path)
             .map_err(|e| Error::File { path: shown.clone(), why: e.to_string() })?;
-        let wrong = |why: String| Error::Model { path: shown.clone(), why };
-        let value: serde_json::Value = serde_json::from_slice(&text)
+        Model::from_json(&text, &shown)
+    }
+
+    /// Reads the text of a model file; `shown` is what errors call it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Model`], as [`read`](Self::read).
+    pub fn from_json(text: &[u8], shown: &str) -> Result<Self, Error> {
+        let wrong = |why: String| Error::Model { path: shown.into(), why };
+        let value: serde_json::Value = serde_json::from_slice(text)
             .map_err(|_| wrong("it is not JSON; model files are made by `quietly fit`".into()))?;
         if value.get("format").and_then(|f| f.as_str()) != Some(FORMAT) {
             return Err(wrong(format!("its \"format\" is not \"{FORMAT}\"")));

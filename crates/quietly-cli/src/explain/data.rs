@@ -1,7 +1,7 @@
 //! D: the table or its schema cannot be used.
 use super::Entry;
 
-pub(super) const ENTRIES: [Entry; 16] = [
+pub(super) const ENTRIES: [Entry; 17] = [
     Entry {
         code: "D01",
         title: "a file cannot be read",
@@ -129,5 +129,12 @@ pub(super) const ENTRIES: [Entry; 16] = [
         why: "The delimiter of a CSV file is one byte that is neither a quote nor the end of a line.",
         fix: "Give one such as ';' or tab, or leave it out: it is found in the header.",
         example: "quietly bounds clinic.csv age --epsilon 0.1 --delimiter ,",
+    },
+    Entry {
+        code: "D17",
+        title: "batches in memory do not make one table",
+        why: "A program handed a table over in parts that have other columns, or without a name for each of them.",
+        fix: "Give all parts the same columns; files do not have this trouble.",
+        example: "quietly plan linear clinic.schema.toml --target days --features age --epsilon 1",
     },
 ];

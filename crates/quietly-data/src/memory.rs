@@ -1,0 +1,152 @@
+//! A table that is in memory already: columns of Arrow, and matrices row by row. Nothing is copied.
+use arrow_array::{
+    Array, ArrowPrimitiveType, FixedSizeListArray, RecordBatch,
+    cast::AsArray,
+    types::{Float32Type, Float64Type},
+};
+use arrow_schema::DataType;
+
+use crate::{
+    Error,
+    block::Block,
+    columns::{self, Tile},
+    plan::{Cell, Plan, Row},
+    source::{Input, Layout, Source, check_names},
+};
+
+/// What errors call a table that has no path.
+const NAME: &str = "the table";
+
+/// The batches of a table in memory.
+pub(crate) struct Memory {
+    batches: Vec<RecordBatch>,
+    /// The type of every column, those of a matrix one by one.
+    pub(crate) types: Vec<DataType>,
+}
+
+impl Source {
+    /// A table that is in memory, of Arrow batches that all have the same columns.
+    ///
+    /// A column of lists of one length, of 32 or 64 bit floating-point numbers, is a matrix that lies there row by row: it
+    /// stands for so many columns, and `columns` names each of them.
+    ///
+    /// The rows are the same, bit for bit, as those of a file that holds the same table.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DuplicateColumns`] if two columns have one name, [`Error::Batches`] if the batches differ or have other columns
+    /// than there are names.
+    pub fn in_memory(columns: Vec<String>, batches: Vec<RecordBatch>) -> Result<Self, Error> {
+        check_names(NAME.as_ref(), &columns)?;
+        let fields = |batch: &RecordBatch| -> Vec<DataType> {
+            batch.columns().iter().map(|column| column.data_type().clone()).collect()
+        };
+        let first = batches.first().map(fields).unwrap_or_default();
+        if batches.iter().any(|batch| fields(batch) != first) {
+            return Err(Error::Batches { problem: "they do not all have the same columns" });
+        }
+        let mut types = Vec::new();
+        for field in first {
+            match matrix(&field) {
+                Some((width, number)) => types.extend(vec![number; width]),
+                None => types.push(field),
+            }
+        }
+        if batches.is_empty() {
+            types = vec![DataType::Null; columns.len()];
+        }
+        if types.len() != columns.len() {
+            return Err(Error::Batches { problem: "there is not one name for every column" });
+        }
+        let bytes = batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>()
+            * 8
+            * columns.len() as u64;
+        let layout = Layout::Memory(Memory { batches, types });
+        Ok(Source::of(Input { path: NAME.into(), bytes, layout }, columns))
+    }
+}
+
+/// How many columns a list stands for, and what they hold.
+fn matrix(field: &DataType) -> Option<(usize, DataType)> {
+    match field {
+        DataType::FixedSizeList(item, width) => {
+            let fine = matches!(item.data_type(), DataType::Float32 | DataType::Float64);
+            fine.then(|| (*width as usize, item.data_type().clone()))
+        }
+        _ => None,
+    }
+}
+
+/// The batches of a table in memory, cut into slices.
+pub(crate) struct Slices {
+    next: usize,
+    /// How many rows of the next batch are done.
+    done: usize,
+    rows: usize,
+    /// How many bytes there are up to here.
+    pub(crate) read: u64,
+}
+
+impl Slices {
+    pub(crate) fn new(rows: usize) -> Self {
+        Slices { next: 0, done: 0, rows, read: 0 }
+    }
+
+    /// The next rows, at most as many as were asked for.
+    pub(crate) fn next(&mut self, memory: &Memory) -> Option<RecordBatch> {
+        loop {
+            let batch = memory.batches.get(self.next)?;
+            let count = self.rows.min(batch.num_rows() - self.done);
+            if count == 0 {
+                (self.next, self.done) = (self.next + 1, 0);
+                continue;
+            }
+            let slice = batch.slice(self.done, count);
+            self.done += count;
+            self.read += 8 * (count * memory.types.len()) as u64;
+            return Some(slice);
+        }
+    }
+}
+
+/// Encodes the rows of a batch whose columns, those of matrices one by one, are all those of the plan.
+pub(crate) fn decode(batch: &RecordBatch, plan: &Plan, block: &mut Block) {
+    columns::in_tiles(batch.num_rows(), plan, block, |tile, start, count| {
+        let mut cells = &plan.cells[..];
+        for column in batch.columns() {
+            let width = matrix(column.data_type()).map_or(1, |(width, _)| width);
+            let (here, rest) = cells.split_at(width);
+            cells = rest;
+            if here.iter().all(|cell| matches!(cell, Cell::Skip)) {
+                continue;
+            }
+            let part = column.slice(start, count);
+            match (column.data_type(), part.as_fixed_size_list_opt()) {
+                (_, Some(lists)) => match lists.value_type() {
+                    DataType::Float32 => fill::<Float32Type>(tile, lists, here, f64::from),
+                    _ => fill::<Float64Type>(tile, lists, here, |x| x),
+                },
+                _ => tile.fill(&part, &here[0]),
+            }
+        }
+    });
+}
+
+/// Fills a tile with the rows of a matrix.
+fn fill<T: ArrowPrimitiveType>(
+    tile: &mut Tile<'_>,
+    rows: &FixedSizeListArray,
+    cells: &[Cell],
+    number: impl Fn(T::Native) -> f64,
+) {
+    let from = rows.value_offset(0) as usize;
+    let numbers = &rows.values().as_primitive::<T>().values()[from..];
+    let into = tile.features.chunks_exact_mut(tile.width).zip(&mut *tile.target);
+    let all = into.zip(&mut *tile.kept).zip(numbers.chunks_exact(cells.len()));
+    for (((features, target), kept), numbers) in all {
+        let row = &mut Row { features, target };
+        for (cell, x) in cells.iter().zip(numbers) {
+            *kept &= cell.number(number(*x), row);
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The Python package's core: what crosses the border between Python and `quietly`, and nothing else.
+//!
+//! One file for each thing that crosses. There is no arithmetic here; defaults, docstrings and scikit-learn's manners live in
+//! `python/quietly`.
+use pyo3::prelude::*;
+
+mod accounting;
+mod borrow;
+mod errors;
+mod model;
+mod noise;
+mod plan;
+mod schema;
+mod table;
+
+#[pymodule]
+fn _quietly(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<schema::Schema>()?;
+    module.add_class::<table::Table>()?;
+    module.add_class::<plan::Plan>()?;
+    module.add_class::<model::Certificate>()?;
+    module.add_class::<model::Model>()?;
+    accounting::add(module)?;
+    noise::add(module)
+}

@@ -1,0 +1,164 @@
+//! What a fit will do and cost, before any row is read.
+use pyo3::{prelude::*, types::PyDict};
+use quietly::{Asked, Budget, Encoding, Family, Neighbours};
+
+use crate::{
+    errors::{exception, raise},
+    schema::Schema,
+};
+
+/// Every question that will be put to the data, and its price.
+#[pyclass(frozen, module = "quietly._quietly")]
+pub(crate) struct Plan(pub(crate) quietly::Plan);
+
+#[pymethods]
+impl Plan {
+    /// The plan for a table with these columns; no row is read.
+    #[staticmethod]
+    fn of(columns: Vec<String>, schema: &Schema, wishes: &Bound<'_, PyDict>) -> PyResult<Self> {
+        Ok(Plan(Wishes(wishes).plan(schema, &columns)?.1))
+    }
+
+    /// The certified upper bound on epsilon.
+    #[getter]
+    fn epsilon(&self) -> f64 {
+        self.0.epsilon
+    }
+
+    /// The delta at which it holds.
+    #[getter]
+    fn delta(&self) -> f64 {
+        self.0.budget.delta()
+    }
+
+    /// About how many rows there are.
+    #[getter]
+    fn rows(&self) -> u64 {
+        self.0.rows
+    }
+
+    /// How the table will be read.
+    #[getter]
+    fn method(&self) -> &'static str {
+        self.0.method.name()
+    }
+
+    /// What the planner wants to be known.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.0.warnings.clone()
+    }
+
+    /// The whole plan as JSON.
+    fn to_json(&self) -> String {
+        serde_json::to_string_pretty(&self.0).expect("plain fields")
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+/// The parameters of an estimator, by name.
+pub(crate) struct Wishes<'a, 'py>(pub(crate) &'a Bound<'py, PyDict>);
+
+impl Wishes<'_, '_> {
+    /// A parameter, if it is there and not None.
+    pub(crate) fn get<T>(&self, name: &str, want: &str) -> PyResult<Option<T>>
+    where
+        T: for<'a, 'p> FromPyObject<'a, 'p>,
+    {
+        let Some(given) = self.0.get_item(name)?.filter(|given| !given.is_none()) else {
+            return Ok(None);
+        };
+        given.extract().map(Some).map_err(|_| {
+            let got = given.get_type().name().map_or("something else".into(), |n| n.to_string());
+            exception("ParameterError", &format!("{name} must be {want}, but is a {got}"), None)
+        })
+    }
+
+    pub(crate) fn number(&self, name: &str) -> PyResult<Option<f64>> {
+        self.get(name, "a number")
+    }
+
+    pub(crate) fn count(&self, name: &str) -> PyResult<Option<u64>> {
+        self.get(name, "a whole number, at least 1")
+    }
+
+    fn size(&self, name: &str) -> PyResult<Option<usize>> {
+        self.get(name, "a whole number, at least 1")
+    }
+
+    pub(crate) fn word(&self, name: &str) -> PyResult<Option<String>> {
+        self.get(name, "a word")
+    }
+
+    /// The encoding of a table with these columns, and the plan.
+    pub(crate) fn plan(
+        &self,
+        schema: &Schema,
+        columns: &[String],
+    ) -> PyResult<(Encoding, quietly::Plan)> {
+        let target = self.word("target")?.unwrap_or_default();
+        let encoding = Encoding::new(&schema.inner, columns, None, Some(&target)).map_err(raise)?;
+        let rows = self.count("rows")?.unwrap_or(schema.inner.rows);
+        let epsilon = self.number("epsilon")?.unwrap_or(f64::NAN);
+        let budget = Budget::usual(epsilon, self.number("delta")?, rows).map_err(raise)?;
+        let plan = self.asked()?.plan(&encoding, rows, budget.under(self.neighbours()?));
+        Ok((encoding, plan.map_err(raise)?))
+    }
+
+    pub(crate) fn neighbours(&self) -> PyResult<Neighbours> {
+        let word = self.word("neighbours")?.unwrap_or_default();
+        let found = [Neighbours::AddRemove, Neighbours::ReplaceOne];
+        found.into_iter().find(|n| n.name() == word).ok_or_else(|| {
+            let message = format!("neighbours must be add-remove or replace-one, but is {word:?}");
+            exception("ParameterError", &message, None)
+        })
+    }
+
+    fn asked(&self) -> PyResult<Asked> {
+        let family = match self.word("family")?.unwrap_or_default().as_str() {
+            "linear" => Family::Linear,
+            "relu" => Family::Relu,
+            "logistic" => Family::Logistic,
+            "svm" => Family::Svm,
+            "robust" => Family::Robust,
+            "quantile" => Family::Quantile,
+            _ => Family::Kan,
+        };
+        let mut asked = Asked::new(family);
+        if let Some(method) = self.word("method")? {
+            asked.method = method;
+        }
+        asked.steps = self.count("steps")?;
+        asked.step_size = self.number("step_size")?;
+        asked.radius = self.number("radius")?;
+        asked.expand = self.word("expand")?;
+        asked.constraint = self.word("constraint")?;
+        asked.ridge = self.number("ridge")?;
+        asked.lasso = self.number("lasso")?;
+        asked.level = self.number("level")?;
+        let network = &mut asked.network;
+        network.hidden = self.get("hidden", "units of every hidden layer, such as (32, 16)")?;
+        network.basis = self.size("basis")?;
+        network.degree = self.size("degree")?;
+        network.last_layer = self.word("last_layer")?;
+        network.sampling = self.word("sampling")?;
+        network.batches = self.count("batches")?;
+        network.passes = self.count("passes")?;
+        network.noise = self.word("noise")?;
+        network.clip = match self.number("clip") {
+            Ok(norm) => norm.map(|norm| norm.to_string()),
+            Err(_) => self.word("clip")?,
+        };
+        network.momentum = self.number("momentum")?;
+        network.average = self.word("average")?;
+        network.network_seed = self.count("network_seed")?;
+        Ok(asked)
+    }
+}

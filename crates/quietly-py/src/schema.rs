@@ -1,0 +1,160 @@
+//! What is public about a table.
+use std::path::PathBuf;
+
+use pyo3::{
+    prelude::*,
+    types::{PyDict, PyTuple},
+};
+use quietly::{Missing, Rule, Value};
+
+use crate::errors::{exception, raise};
+
+/// What is publicly known about a table, written down before it is read.
+///
+/// A number has a range, `age=(0, 100)`; a category its values, `sex=["F", "M"]`. A dict says more:
+/// `{"range": (0, 80), "missing": 40}` or `{"values": ["A", "B"], "other": True}`.
+#[pyclass(frozen, eq, module = "quietly._quietly")]
+#[derive(Clone, PartialEq)]
+pub(crate) struct Schema {
+    pub(crate) inner: quietly::Schema,
+    has_rows: bool,
+}
+
+#[pymethods]
+impl Schema {
+    #[new]
+    #[pyo3(signature = (columns=None, /, *, rows=None, unit="row", missing="middle", features=None, **others))]
+    fn new(
+        columns: Option<&Bound<'_, PyDict>>,
+        rows: Option<u64>,
+        unit: &str,
+        missing: &str,
+        features: Option<usize>,
+        others: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let mut rules = Vec::new();
+        for (name, said) in columns.into_iter().chain(others).flatten() {
+            let name: String = name.extract()?;
+            let rule = rule(&name, &said)?;
+            rules.push((name, rule));
+        }
+        let missing = match missing {
+            "middle" => Missing::Middle,
+            "drop" => Missing::Drop,
+            _ => return Err(wrong("missing must be \"middle\" or \"drop\"")),
+        };
+        let unit = unit.into();
+        let schema =
+            quietly::Schema { rows: rows.unwrap_or(1), unit, missing, features, columns: rules };
+        Schema::checked(&schema.to_toml(), rows.is_some())
+    }
+
+    /// A schema from a TOML file, as the command line reads it.
+    #[staticmethod]
+    fn read(path: PathBuf) -> PyResult<Self> {
+        let inner = quietly::Schema::read(path).map_err(raise_data)?;
+        Ok(Schema { inner, has_rows: true })
+    }
+
+    /// A schema from TOML text.
+    #[staticmethod]
+    #[pyo3(name = "parse", signature = (text, has_rows=true))]
+    fn checked(text: &str, has_rows: bool) -> PyResult<Self> {
+        let inner = quietly::Schema::parse(text).map_err(raise_data)?;
+        Ok(Schema { inner, has_rows })
+    }
+
+    /// The schema as TOML, for the command line.
+    fn to_toml(&self) -> String {
+        self.inner.to_toml()
+    }
+
+    /// About how many rows there are, if the schema says so.
+    #[getter]
+    fn rows(&self) -> Option<u64> {
+        self.has_rows.then_some(self.inner.rows)
+    }
+
+    /// The names of the columns that are described; "*" stands for all others.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.inner.columns.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// How many features libsvm text has.
+    #[getter]
+    fn features(&self) -> Option<usize> {
+        self.inner.features
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Schema.parse({:?})", self.inner.to_toml())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String, bool))> {
+        let parse = py.get_type::<Schema>().getattr("parse")?;
+        Ok((parse, (self.inner.to_toml(), self.has_rows)))
+    }
+}
+
+fn raise_data(error: quietly::DataError) -> PyErr {
+    raise(error)
+}
+
+fn wrong(message: &str) -> PyErr {
+    exception("SchemaError", message, None)
+}
+
+fn rule(name: &str, said: &Bound<'_, PyAny>) -> PyResult<Rule> {
+    let want = || {
+        wrong(&format!(
+            "column {name:?} must be a range such as (0, 100), a list of values such as [\"F\", \"M\"], or a dict with \
+             one of them"
+        ))
+    };
+    if let Ok(dict) = said.cast::<PyDict>() {
+        let rule = match (dict.get_item("range")?, dict.get_item("values")?) {
+            (Some(range), None) => rule(name, &range)?,
+            (None, Some(values)) => rule(name, &values)?,
+            _ => return Err(want()),
+        };
+        let (missing, other) = (dict.get_item("missing")?, dict.get_item("other")?);
+        return match rule {
+            Rule::Range { lo, hi, .. } => {
+                let missing = match missing {
+                    None => None,
+                    Some(word) if word.extract::<&str>().is_ok_and(|w| w == "middle") => {
+                        Some(Missing::Middle)
+                    }
+                    Some(word) if word.extract::<&str>().is_ok_and(|w| w == "drop") => {
+                        Some(Missing::Drop)
+                    }
+                    Some(number) => Some(Missing::Number(number.extract().map_err(|_| want())?)),
+                };
+                Ok(Rule::Range { lo, hi, missing })
+            }
+            Rule::Values { values, .. } => {
+                let other = other.map_or(Ok(false), |o| o.extract::<bool>()).map_err(|_| want())?;
+                Ok(Rule::Values { values, other })
+            }
+        };
+    }
+    if let Ok(range) = said.cast::<PyTuple>() {
+        let (lo, hi) = range.extract().map_err(|_| want())?;
+        return Ok(Rule::Range { lo, hi, missing: None });
+    }
+    let values: Vec<Bound<'_, PyAny>> = said.extract().map_err(|_| want())?;
+    let values = values.iter().map(value).collect::<Option<Vec<Value>>>().ok_or_else(want)?;
+    Ok(Rule::Values { values, other: false })
+}
+
+/// A value that a column may hold.
+fn value(said: &Bound<'_, PyAny>) -> Option<Value> {
+    if let Ok(text) = said.extract::<String>() {
+        return Some(Value::Text(text));
+    }
+    if let Ok(truth) = said.extract::<bool>() {
+        return Some(Value::Bool(truth));
+    }
+    said.extract::<f64>().ok().filter(|x| x.is_finite()).map(|x| Value::Number(x + 0.0))
+}

@@ -1,0 +1,122 @@
+//! A table at the door: files, or columns that are in memory. It cannot be printed.
+use std::{path::PathBuf, sync::Arc};
+
+use arrow_array::{ArrayRef, LargeStringArray, RecordBatch};
+use arrow_schema::{Field, Schema};
+use pyo3::{prelude::*, types::PyList};
+use quietly::{ReadOptions, Source};
+
+use crate::{
+    borrow,
+    errors::{exception, raise},
+};
+
+/// Somebody's table.
+#[pyclass(frozen, module = "quietly._quietly")]
+pub(crate) struct Table {
+    pub(crate) source: Source,
+    rows: Option<usize>,
+}
+
+#[pymethods]
+impl Table {
+    /// Files that make one table.
+    #[staticmethod]
+    #[pyo3(signature = (paths, features=None))]
+    fn open(paths: Vec<PathBuf>, features: Option<usize>) -> PyResult<Self> {
+        let options = ReadOptions { features, ..ReadOptions::default() };
+        let source = Source::open(paths, &options).map_err(raise)?;
+        Ok(Table { source, rows: None })
+    }
+
+    /// Parts side by side, each with its names: a matrix, a list of texts, or (without names) an Arrow stream.
+    #[staticmethod]
+    fn of(parts: Vec<(Option<Vec<String>>, Bound<'_, PyAny>)>) -> PyResult<Self> {
+        let mut columns = Vec::new();
+        let mut all = Vec::new();
+        for (names, data) in parts {
+            let (names, batches) = match names {
+                None => borrow::stream(&data)?,
+                Some(names) => (names, vec![batch(arrays(&data)?)?]),
+            };
+            columns.extend(names);
+            all.push(batches);
+        }
+        let (rows, batches) = side_by_side(&all)?;
+        let source = Source::in_memory(columns, batches).map_err(raise)?;
+        Ok(Table { source, rows: Some(rows) })
+    }
+
+    /// The names of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.source.columns().to_vec()
+    }
+
+    /// How many rows there are, if that is known without reading.
+    #[getter]
+    fn rows(&self) -> Option<usize> {
+        self.rows
+    }
+}
+
+fn arrays(data: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
+    match data.cast::<PyList>() {
+        Ok(texts) => {
+            let texts: Vec<Option<String>> = texts.extract()?;
+            Ok(vec![Arc::new(LargeStringArray::from(texts))])
+        }
+        Err(_) => borrow::matrix(data),
+    }
+}
+
+fn batch(columns: Vec<ArrayRef>) -> PyResult<RecordBatch> {
+    let field = |(k, column): (usize, &ArrayRef)| {
+        Field::new(k.to_string(), column.data_type().clone(), true)
+    };
+    let fields: Vec<Field> = columns.iter().enumerate().map(field).collect();
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns);
+    batch.map_err(|_| exception("DataError", "columns of one table have as many rows each", None))
+}
+
+/// One list of batches from several, cut wherever one of them is.
+fn side_by_side(parts: &[Vec<RecordBatch>]) -> PyResult<(usize, Vec<RecordBatch>)> {
+    let mut cuts = std::collections::BTreeSet::new();
+    let mut totals = Vec::new();
+    for part in parts {
+        let mut total = 0;
+        for batch in part {
+            cuts.insert(total);
+            total += batch.num_rows();
+        }
+        cuts.insert(total);
+        totals.push(total);
+    }
+    let rows = totals.first().copied().unwrap_or(0);
+    if let Some(other) = totals.iter().find(|total| **total != rows) {
+        let message = format!("X and y must have as many rows each, but have {rows} and {other}");
+        return Err(exception("DataError", &message, None));
+    }
+    let cuts: Vec<usize> = cuts.into_iter().collect();
+    // Without rows there is one batch, of none: it says which columns there are.
+    let spans: Vec<(usize, usize)> = match rows {
+        0 => vec![(0, 0)],
+        _ => cuts.windows(2).map(|cut| (cut[0], cut[1])).collect(),
+    };
+    let mut places = vec![(0, 0); parts.len()];
+    let mut all = Vec::new();
+    for (start, end) in spans {
+        let mut columns = Vec::new();
+        for (part, (next, before)) in parts.iter().zip(&mut places) {
+            while *next + 1 < part.len() && *before + part[*next].num_rows() <= start {
+                *before += part[*next].num_rows();
+                *next += 1;
+            }
+            if let Some(batch) = part.get(*next) {
+                columns.extend(batch.slice(start - *before, end - start).columns().to_vec());
+            }
+        }
+        all.push(batch(columns)?);
+    }
+    Ok((rows, all))
+}

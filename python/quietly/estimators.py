@@ -1,0 +1,308 @@
+"""What the estimators share: scikit-learn's manners over the same core as the command line, and no arithmetic."""
+
+import os
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.multiclass import check_classification_targets
+
+from . import tables
+from ._quietly import Certificate, Model, Plan, Schema, Table
+from .errors import DataError, FileError, ParameterError
+
+_DEFAULT = "no schema was given: every feature was taken to lie within [-1, 1], whatever the table holds, and cut to that"
+_ROWS = "no number of rows was declared: the number of rows of this table, as it was given, was treated as public"
+_CLASSES = "no classes were declared: the set of labels of this table was treated as public"
+_TARGET = "no range of the target was declared: it was taken to lie within [-1, 1], whatever the table holds"
+
+
+class _Private(BaseEstimator):
+    """What all estimators share. ``__init__`` stores; everything else happens in ``fit``."""
+
+    _family: str
+    _regresses: bool = False
+
+    # -- fitting ---------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Plans, reads the table through the one door, and signs the result.
+
+        X is a table (numpy, pandas, polars, pyarrow) and y a column, or the name of a column of X; X may also be a path, or
+        a list of paths, of files. Every fit spends: fit the same people twice and the epsilons add up.
+        """
+        if y is None:
+            raise DataError("requires y to be passed, but the target y is None: give a column, or the name of one of X")
+        if self.schema is not None and not isinstance(self.schema, Schema):
+            raise ParameterError("schema must be a quietly.Schema, or None")
+        if tables.is_path(X):
+            table, target = self._open(X, y)
+            names: list[str] | None = [name for name in table.columns if name != target]
+            public, rows = [], None
+            schema = self.schema
+            if schema is None:
+                raise DataError("a file needs a schema: give schema=quietly.Schema(...) or quietly.Schema.read(path)")
+        else:
+            names, parts, target, y = self._parts(X, y)
+            schema, public = self._public(names, target, y)
+            table = tables.table(parts)
+            rows = table.rows
+            if not rows:
+                raise DataError("0 sample(s) (an empty table) while a minimum of 1 is required.")
+        declared = self.rows if self.rows is not None else schema.rows
+        if declared is None:
+            if rows is None:
+                raise DataError("the number of rows of a file is not public: give rows=, or rows in the schema")
+            declared, public = rows, [*public, _ROWS]
+        wishes = {**self.get_params(deep=False), "family": self._family, "target": target, "rows": declared}
+        wishes["random_state"] = _seed(self.random_state)
+        self._adopt(Model.fit(table, schema, wishes, public), names, tables.column_names(X) is not None)
+        return self
+
+    def plan(self, X: Any = None, y: Any = None, *, rows: int | None = None, target: str | None = None) -> Plan:
+        """The plan of a fit, from what is public: the schema, and no row. Nothing is spent."""
+        if self.schema is None:
+            raise ParameterError("a plan without data needs a schema")
+        columns = [name for name in self.schema.columns if name != "*"]
+        rows = rows or self.rows or self.schema.rows
+        if rows is None:
+            raise ParameterError("rows must be given, or be in the schema")
+        wishes = {**self.get_params(deep=False), "family": self._family, "target": target or self.target, "rows": rows}
+        return Plan.of(columns, self.schema, wishes)
+
+    def _open(self, X: Any, y: Any) -> tuple[Table, str]:
+        if not isinstance(y, str):
+            raise DataError("with files, y is the name of the column to predict")
+        features = None if self.schema is None else self.schema.features
+        return Table.open(tables.paths(X), features), y
+
+    def _parts(self, X: Any, y: Any) -> tuple[list[str], list[tables.Part], str, Any]:
+        if hasattr(X, "toarray") and hasattr(X, "tocsr"):
+            raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
+        names = tables.column_names(X)
+        if names is None:
+            X = tables.array_of(X)
+            names = self._unnamed(X.shape[1] if X.ndim == 2 else 0)
+        if isinstance(y, str):
+            if y not in names:
+                raise DataError(f"X has no column {y!r}")
+            parts = tables.parts_of(X, names)
+            return [n for n in names if n != y], parts, y, _column(X, y)
+        y = _one_column(y)
+        target = self.target or _name(y) or self._missing_column(names) or "target"
+        if target in names:
+            raise DataError(f"the target has the name of a feature, {target!r}: rename it, or leave the column out of X")
+        return names, tables.parts_of(X, names) + tables.column_of(y, target), target, y
+
+    def _unnamed(self, width: int) -> list[str]:
+        """Names for columns without any: those of the schema, or x0, x1, …"""
+        if self.schema is not None and "*" not in self.schema.columns:
+            names = [name for name in self.schema.columns if name != self.target]
+            if len(names) == width + 1 and self.target is None:
+                raise ParameterError("target must name the column to predict, as X has no names of columns")
+            if len(names) == width:
+                return names
+        return [f"x{k}" for k in range(width)]
+
+    def _missing_column(self, names: list[str]) -> str | None:
+        if self.schema is None:
+            return None
+        missing = [name for name in self.schema.columns if name != "*" and name not in names]
+        return missing[0] if len(missing) == 1 else None
+
+    def _public(self, names: list[str], target: str, y: Any) -> tuple[Schema, list[str]]:
+        """The schema, or the default that sees no data; and what was taken to be public with it."""
+        if self.schema is not None:
+            return self.schema, []
+        rule, public = self._target_rule(y)
+        columns: dict[str, Any] = {name: (-1.0, 1.0) for name in names}
+        columns[target] = rule
+        return Schema(columns), [_DEFAULT, *public]
+
+    def _target_rule(self, y: Any) -> tuple[Any, list[str]]:
+        raise NotImplementedError
+
+    # -- after fitting ---------------------------------------------------------------------------------------------------
+
+    def _adopt(self, model: Model, names: list[str] | None, named: bool) -> None:
+        self._model = model
+        self.certificate_: Certificate = model.certificate
+        self.plan_: Plan = model.plan
+        names = names if names is not None else model.columns
+        self._columns = names
+        self.n_features_in_ = len(names)
+        if named:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if not model.is_network:
+            self._weights(model)
+
+    def _weights(self, model: Model) -> None:
+        self.coef_ = np.asarray(model.weights)
+        self.intercept_ = model.intercepts[0]
+
+    def _fitted(self) -> Model:
+        if not hasattr(self, "_model"):
+            message = f"This {type(self).__name__} instance is not fitted yet: call 'fit' first."
+            raise NotFittedError(message)
+        return self._model
+
+    def _read(self, X: Any) -> Table:
+        if tables.is_path(X):
+            return Table.open(tables.paths(X))
+        if hasattr(X, "toarray") and hasattr(X, "tocsr"):
+            raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
+        names = tables.column_names(X)
+        if names is None:
+            X = tables.array_of(X)
+            if X.ndim == 2 and X.shape[1] != self.n_features_in_:
+                raise DataError(
+                    f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                    f"{self.n_features_in_} features as input"
+                )
+            names = self._columns
+        table = tables.table(tables.parts_of(X, names))
+        if not table.rows:
+            raise DataError("0 sample(s) (an empty table) while a minimum of 1 is required.")
+        return table
+
+    def _numbers(self, numbers: bytearray) -> np.ndarray:
+        return np.frombuffer(numbers, dtype=np.float64)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """A prediction for every row."""
+        return self._numbers(self._fitted().predict(self._read(X), self.n_jobs))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model file: weights, encoding and certificate, as the command line does."""
+        data = self._fitted().to_bytes()
+        try:
+            with open(path, "wb") as file:
+                file.write(data)
+        except OSError as problem:
+            raise FileError(f"{os.fspath(path)}: {problem.strerror}") from None
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        model = state.pop("_model", None)
+        for name in ("certificate_", "plan_"):
+            state.pop(name, None)
+        if model is not None:
+            state["_model_file"] = model.to_bytes()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        bytes_ = state.pop("_model_file", None)
+        super().__setstate__(state)
+        if bytes_ is not None:
+            self._model = Model.of_bytes(bytes_)
+            self.certificate_, self.plan_ = self._model.certificate, self._model.plan
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Missing numbers have a place of their own, and a cell must not decide whether a fit succeeds.
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.target_tags.required = True
+        return tags
+
+
+class _Regressor(RegressorMixin, _Private):
+    _regresses = True
+
+    def _target_rule(self, y: Any) -> tuple[Any, list[str]]:
+        if self.target_range is None:
+            return (-1.0, 1.0), [_TARGET]
+        try:
+            low, high = self.target_range
+        except (TypeError, ValueError):
+            raise ParameterError("target_range must be two numbers, such as (0, 100)") from None
+        return (low, high), []
+
+
+class _Classifier(ClassifierMixin, _Private):
+    def _target_rule(self, y: Any) -> tuple[Any, list[str]]:
+        if self.classes is not None:
+            return list(self.classes), []
+        check_classification_targets(_array(y))
+        labels = _labels(y).tolist()
+        if len(labels) < 2:
+            raise DataError("wanted at least two classes, got one class; declare all labels, such as classes=[-1, 1]")
+        return labels, [_CLASSES]
+
+    def _adopt(self, model: Model, names: list[str] | None, named: bool) -> None:
+        self.classes_ = np.asarray(model.class_values())
+        super()._adopt(model, names, named)
+
+    def _weights(self, model: Model) -> None:
+        self.intercept_ = np.asarray(model.intercepts)
+        self.coef_ = np.asarray(model.weights).reshape(len(self.intercept_), -1)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The likeliest class of every row."""
+        places = super().predict(X)
+        return self.classes_[places.astype(np.intp)]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """For two classes a score, positive for the last; for more the logarithm of each one's probability."""
+        scores = self._numbers(self._fitted().scores(self._read(X), self.n_jobs))
+        return scores if len(self.classes_) == 2 else scores.reshape(-1, len(self.classes_))
+
+
+class _Probable(_Classifier):
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of every class for every row."""
+        said = self._fitted().probabilities(self._read(X), self.n_jobs)
+        return self._numbers(said).reshape(-1, len(self.classes_))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Its logarithm."""
+        return np.log(self.predict_proba(X))
+
+
+def _seed(random_state: Any) -> int | None:
+    if random_state is None:
+        return None
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0:
+        return int(random_state)
+    raise ParameterError("random_state must be None, for the operating system's randomness, or a whole number from 0")
+
+
+def _one_column(y: Any) -> Any:
+    y = y if hasattr(y, "to_numpy") else np.asarray(y)
+    shape = getattr(y, "shape", (len(y),))
+    if len(shape) == 2 and shape[1] == 1:
+        import warnings
+
+        from sklearn.exceptions import DataConversionWarning
+
+        message = "A column-vector y was passed when a 1d array was expected."
+        warnings.warn(message, DataConversionWarning, stacklevel=3)
+        return np.asarray(y).ravel()
+    if len(shape) != 1:
+        raise DataError("y should be a 1d array: one column")
+    return y
+
+
+def _column(X: Any, name: str) -> Any:
+    return X[name]
+
+
+def _name(y: Any) -> str | None:
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) and name else None
+
+
+def _array(y: Any) -> np.ndarray:
+    return y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+
+
+def _labels(y: Any) -> np.ndarray:
+    array = _array(y)
+    if array.dtype == object:
+        return np.unique([str(label) for label in array if label is not None and label == label])
+    labels = np.unique(array)
+    return labels[labels == labels]

@@ -1,0 +1,386 @@
+"""The models, each with the flags of the command line under the same names.
+
+All arguments are keywords. ``epsilon`` and ``delta`` are the most that may be spent (no delta: below 1 / (10 rows));
+``schema`` says what is public about the columns; ``rows`` about how many there are; ``target`` names the column to predict if y
+has no name; ``neighbours`` is add-remove or replace-one. ``random_state`` is for tests: a model made with it says so, for
+whoever knows it can remove the noise. ``n_jobs`` is the number of threads, and changes no bit.
+"""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from ._quietly import Model, Schema
+from .errors import ModelError, ParameterError
+from .estimators import _Classifier, _Private, _Probable, _Regressor
+
+
+class LinearRegression(_Regressor):
+    """A weighted sum of the features, by least squares."""
+
+    _family = "linear"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        schema: Schema | None = None,
+        rows: int | None = None,
+        target: str | None = None,
+        neighbours: str = "add-remove",
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        target_range: tuple[float, float] | None = None,
+        method: str = "auto",
+        expand: str | None = None,
+        steps: int | None = None,
+        step_size: float | None = None,
+        radius: float | None = None,
+        constraint: str | None = None,
+        ridge: float | None = None,
+        lasso: float | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.rows = rows
+        self.target = target
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.target_range = target_range
+        self.method = method
+        self.expand = expand
+        self.steps = steps
+        self.step_size = step_size
+        self.radius = radius
+        self.constraint = constraint
+        self.ridge = ridge
+        self.lasso = lasso
+
+
+class ReLURegression(_Regressor):
+    """A weighted sum of the features, or 0 where that is negative."""
+
+    _family = "relu"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        schema: Schema | None = None,
+        rows: int | None = None,
+        target: str | None = None,
+        neighbours: str = "add-remove",
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        target_range: tuple[float, float] | None = None,
+        method: str = "auto",
+        expand: str | None = None,
+        steps: int | None = None,
+        step_size: float | None = None,
+        radius: float | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.rows = rows
+        self.target = target
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.target_range = target_range
+        self.method = method
+        self.expand = expand
+        self.steps = steps
+        self.step_size = step_size
+        self.radius = radius
+
+
+class QuantileRegressor(_Regressor):
+    """A weighted sum that a share ``level`` of the targets lies below."""
+
+    _family = "quantile"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        schema: Schema | None = None,
+        rows: int | None = None,
+        target: str | None = None,
+        neighbours: str = "add-remove",
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        level: float = 0.5,
+        target_range: tuple[float, float] | None = None,
+        method: str = "auto",
+        expand: str | None = None,
+        steps: int | None = None,
+        step_size: float | None = None,
+        radius: float | None = None,
+        constraint: str | None = None,
+        ridge: float | None = None,
+        lasso: float | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.rows = rows
+        self.target = target
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.level = level
+        self.target_range = target_range
+        self.method = method
+        self.expand = expand
+        self.steps = steps
+        self.step_size = step_size
+        self.radius = radius
+        self.constraint = constraint
+        self.ridge = ridge
+        self.lasso = lasso
+
+
+class LogisticRegression(_Probable):
+    """Two or more classes, with probabilities."""
+
+    _family = "logistic"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        schema: Schema | None = None,
+        rows: int | None = None,
+        target: str | None = None,
+        neighbours: str = "add-remove",
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        classes: Sequence[Any] | None = None,
+        method: str = "auto",
+        expand: str | None = None,
+        steps: int | None = None,
+        step_size: float | None = None,
+        radius: float | None = None,
+        constraint: str | None = None,
+        ridge: float | None = None,
+        lasso: float | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.rows = rows
+        self.target = target
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.classes = classes
+        self.method = method
+        self.expand = expand
+        self.steps = steps
+        self.step_size = step_size
+        self.radius = radius
+        self.constraint = constraint
+        self.ridge = ridge
+        self.lasso = lasso
+
+
+class LinearSVC(_Classifier):
+    """Two classes, told apart by a margin."""
+
+    _family = "svm"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        schema: Schema | None = None,
+        rows: int | None = None,
+        target: str | None = None,
+        neighbours: str = "add-remove",
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        classes: Sequence[Any] | None = None,
+        method: str = "auto",
+        expand: str | None = None,
+        steps: int | None = None,
+        step_size: float | None = None,
+        radius: float | None = None,
+        constraint: str | None = None,
+        ridge: float | None = None,
+        lasso: float | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.rows = rows
+        self.target = target
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.classes = classes
+        self.method = method
+        self.expand = expand
+        self.steps = steps
+        self.step_size = step_size
+        self.radius = radius
+        self.constraint = constraint
+        self.ridge = ridge
+        self.lasso = lasso
+
+    def _target_rule(self, y: Any) -> tuple[Any, list[str]]:
+        labels, public = super()._target_rule(y)
+        if len(labels) > 2:
+            raise ParameterError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                "a support vector machine tells two classes apart; take LogisticRegression for more"
+            )
+        return labels, public
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class KANClassifier(_Probable):
+    """Classes, by a Kolmogorov-Arnold network."""
+
+    _family = "kan"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        schema: Schema | None = None,
+        rows: int | None = None,
+        target: str | None = None,
+        neighbours: str = "add-remove",
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        classes: Sequence[Any] | None = None,
+        hidden: Sequence[int] | None = None,
+        basis: int | None = None,
+        degree: int | None = None,
+        last_layer: str | None = None,
+        sampling: str | None = None,
+        batches: int | None = None,
+        passes: int | None = None,
+        noise: str | None = None,
+        clip: float | str | None = None,
+        momentum: float | None = None,
+        average: str | None = None,
+        network_seed: int | None = None,
+        step_size: float | None = None,
+        radius: float | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.rows = rows
+        self.target = target
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.classes = classes
+        self.hidden = hidden
+        self.basis = basis
+        self.degree = degree
+        self.last_layer = last_layer
+        self.sampling = sampling
+        self.batches = batches
+        self.passes = passes
+        self.noise = noise
+        self.clip = clip
+        self.momentum = momentum
+        self.average = average
+        self.network_seed = network_seed
+        self.step_size = step_size
+        self.radius = radius
+
+
+class KANRegressor(_Regressor):
+    """A number, by a Kolmogorov-Arnold network."""
+
+    _family = "kan"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        schema: Schema | None = None,
+        rows: int | None = None,
+        target: str | None = None,
+        neighbours: str = "add-remove",
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        target_range: tuple[float, float] | None = None,
+        hidden: Sequence[int] | None = None,
+        basis: int | None = None,
+        degree: int | None = None,
+        last_layer: str | None = None,
+        sampling: str | None = None,
+        batches: int | None = None,
+        passes: int | None = None,
+        noise: str | None = None,
+        clip: float | str | None = None,
+        momentum: float | None = None,
+        average: str | None = None,
+        network_seed: int | None = None,
+        step_size: float | None = None,
+        radius: float | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.rows = rows
+        self.target = target
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.target_range = target_range
+        self.hidden = hidden
+        self.basis = basis
+        self.degree = degree
+        self.last_layer = last_layer
+        self.sampling = sampling
+        self.batches = batches
+        self.passes = passes
+        self.noise = noise
+        self.clip = clip
+        self.momentum = momentum
+        self.average = average
+        self.network_seed = network_seed
+        self.step_size = step_size
+        self.radius = radius
+
+
+def load(path: str | os.PathLike[str]) -> _Private:
+    """The estimator in a model file, whoever wrote it: this package, the command line or Rust."""
+    model = Model.read(os.fspath(path))
+    kinds: dict[tuple[str, bool], type[_Private]] = {
+        ("linear", False): LinearRegression,
+        ("relu", False): ReLURegression,
+        ("quantile", False): QuantileRegressor,
+        ("logistic", False): LogisticRegression,
+        ("softmax", False): LogisticRegression,
+        ("svm", False): LinearSVC,
+        ("logistic", True): KANClassifier,
+        ("softmax", True): KANClassifier,
+        ("robust", True): KANRegressor,
+    }
+    kind = kinds.get((model.link, model.is_network))
+    if kind is None:
+        raise ModelError(f"there is no estimator for {model.link} models; `quietly predict` reads this file")
+    estimator = kind()
+    estimator._adopt(model, None, True)
+    return estimator

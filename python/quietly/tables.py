@@ -1,0 +1,121 @@
+"""Tables at the door: whatever holds columns becomes one `Table`, without a copy where that can be.
+
+Shape, names and types are public and may be refused. Cells are not: whatever cannot be read as a number is missing, as in a
+file, and the core decides what becomes of it.
+"""
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ._quietly import Table
+from .errors import DataError
+
+Part = tuple[list[str] | None, Any]
+
+
+def is_path(x: Any) -> bool:
+    """Whether this names files rather than being a table."""
+    if isinstance(x, (str, os.PathLike)):
+        return True
+    return isinstance(x, (list, tuple)) and bool(x) and all(isinstance(p, (str, os.PathLike)) for p in x)
+
+
+def paths(x: Any) -> list[str]:
+    """The paths as a list."""
+    return [os.fspath(x)] if isinstance(x, (str, os.PathLike)) else [os.fspath(p) for p in x]
+
+
+def column_names(x: Any) -> list[str] | None:
+    """The names of the columns, if they all are texts."""
+    names = getattr(x, "column_names", None)
+    if names is None:
+        names = getattr(x, "columns", None)
+    if names is None or callable(names):
+        return None
+    names = list(names)
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def array_of(x: Any) -> Any:
+    """A table without names of columns, as an array."""
+    return x if type(x).__module__.startswith("pandas") else np.asarray(x)
+
+
+def parts_of(x: Any, names: list[str]) -> list[Part]:
+    """The columns of a table under these names."""
+    if type(x).__module__.startswith("pandas"):
+        columns = [x.iloc[:, k] for k in range(x.shape[1])]
+        if all(_is_number(column.dtype) for column in columns):
+            return [(names, matrix(x.to_numpy(dtype=_float(x.dtypes), na_value=np.nan)))]
+        return [part for name, column in zip(names, columns) for part in column_of(column, name)]
+    if hasattr(x, "__arrow_c_stream__"):
+        return [(None, x)]
+    array = np.asarray(x)
+    if array.ndim == 1:
+        raise DataError(
+            "Expected 2D array, got 1D array instead: a table has rows and columns. "
+            "Reshape your data, with array.reshape(-1, 1) if there is one feature"
+        )
+    if array.ndim != 2:
+        raise DataError(f"a table has rows and columns, so X must have two dimensions, but has {array.ndim}")
+    if array.shape[1] == 0:
+        raise DataError(f"0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
+    if _is_number(array.dtype):
+        return [(names, matrix(array))]
+    if np.iscomplexobj(array):
+        raise DataError("Complex data not supported: wanted real numbers")
+    return [part for k, name in enumerate(names) for part in column_of(array[:, k], name)]
+
+
+def column_of(y: Any, name: str) -> list[Part]:
+    """One column under this name."""
+    module = type(y).__module__
+    if module.startswith("polars"):
+        return [(None, y.to_frame(name))]
+    if module.startswith("pyarrow"):
+        import pyarrow
+
+        return [(None, pyarrow.table({name: y}))]
+    if module.startswith("pandas"):
+        missing = y.isna().to_numpy()
+        y = y.to_numpy(dtype=np.float64, na_value=np.nan) if _is_number(y.dtype) else y.to_numpy(dtype=object)
+        if y.dtype == object:
+            return [([name], texts(y, missing))]
+    array = np.asarray(y)
+    if np.iscomplexobj(array):
+        raise DataError("Complex data not supported: wanted real numbers")
+    if _is_number(array.dtype):
+        return [([name], matrix(array.reshape(-1, 1)))]
+    return [([name], texts(array, None))]
+
+
+def matrix(array: np.ndarray) -> np.ndarray:
+    """Numbers as the core borrows them: copied only if they are no floats, or do not lie in one piece."""
+    dtype = array.dtype if array.dtype in (np.float32, np.float64) and array.dtype.isnative else np.float64
+    array = np.asarray(array, dtype=dtype)
+    if not (array.flags.c_contiguous or array.flags.f_contiguous) or not array.flags.aligned:
+        array = np.ascontiguousarray(array)
+    return array
+
+
+def texts(cells: np.ndarray, missing: np.ndarray | None) -> list[str | None]:
+    """Cells as a file would hold them; whatever is not text, number or truth is missing."""
+    gone = missing if missing is not None else np.zeros(len(cells), dtype=bool)
+    plain = (str, int, float, bool, np.number, np.bool_)
+    read = (str(cell) if isinstance(cell, plain) and not skip else None for cell, skip in zip(cells.tolist(), gone))
+    return [None if text is None else text.encode("utf-8", "replace").decode() for text in read]
+
+
+def _is_number(dtype: Any) -> bool:
+    return getattr(dtype, "kind", "O") in "biuf" and not str(dtype).startswith(("category", "string", "interval"))
+
+
+def _float(dtypes: Any) -> Any:
+    return np.float32 if all(dtype == np.float32 for dtype in dtypes) else np.float64
+
+
+def table(parts: list[Part]) -> Table:
+    """All parts side by side."""
+    return Table.of(parts)

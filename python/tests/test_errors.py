@@ -1,0 +1,148 @@
+"""Refusals have names, and say nothing about anybody."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import quietly
+
+SECRET = 4711.25
+X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
+Y = X[:, 0] / 2
+LABELS = (Y > 0).astype(int)
+
+
+def linear(**wishes):
+    return quietly.LinearRegression(**{"random_state": 0, **wishes})
+
+
+@pytest.mark.parametrize(
+    "wishes",
+    [
+        {"epsilon": 0},
+        {"epsilon": -1.0},
+        {"epsilon": float("nan")},
+        {"epsilon": "1"},
+        {"epsilon": None},
+        {"delta": 1.0},
+        {"delta": -1e-5},
+        {"delta": "small"},
+        {"neighbours": "swap"},
+        {"method": "magic"},
+        {"constraint": "l7"},
+        {"expand": "spline"},
+        {"random_state": -1},
+        {"random_state": 0.5},
+        {"rows": 0},
+        {"rows": -5},
+        {"n_jobs": "all"},
+        {"target_range": 5},
+        {"schema": "people.schema.toml"},
+        {"steps": -1},
+    ],
+    ids=str,
+)
+def test_parameters_are_refused_by_name(wishes):
+    with pytest.raises(quietly.ParameterError) as refused:
+        linear(**wishes).fit(X, Y)
+    assert isinstance(refused.value, (quietly.QuietlyError, ValueError))
+
+
+def test_ranges_must_make_sense():
+    for wrong in [(1, 0), (0, float("inf")), (float("nan"), 1)]:
+        with pytest.raises(quietly.SchemaError):
+            linear(target_range=wrong).fit(X, Y)
+        with pytest.raises(quietly.SchemaError):
+            quietly.Schema(age=wrong, rows=5)
+    for wrong in [{"age": 5}, {"age": "F"}, {"age": []}, {"age": {"range": (0, 1), "values": [1]}}, {}]:
+        with pytest.raises(quietly.SchemaError):
+            quietly.Schema(wrong, rows=5)
+    with pytest.raises(quietly.SchemaError):
+        quietly.Schema.parse("rows = ?")
+    with pytest.raises(quietly.FileError):
+        quietly.Schema.read("no-such.toml")
+
+
+def test_shapes_are_public_and_may_be_refused():
+    for bad_x, bad_y in [
+        (X[:, 0], Y),
+        (X, Y[:-1]),
+        (X[:0], Y[:0]),
+        (X[:, :0], Y),
+        (X[None], Y),
+        (X, np.stack([Y, Y], axis=1)),
+        (X, None),
+        (X + 1j, Y),
+        ("no-such-file.csv", Y),
+    ]:
+        with pytest.raises(quietly.DataError):
+            linear().fit(bad_x, bad_y)
+    model = linear().fit(X, Y)
+    with pytest.raises(quietly.DataError, match="3 features"):
+        model.predict(np.zeros((5, 3)))
+    with pytest.raises(quietly.DataError, match='"x1"'):
+        model.predict(pd.DataFrame({"x0": [1.0], "other": [SECRET]}))
+    with pytest.raises(quietly.FileError):
+        linear(schema=quietly.Schema(a=(0, 1), y=(0, 1), rows=5)).fit("no-such-file.csv", "y")
+
+
+def test_cells_decide_nothing():
+    strange = X.astype(object)
+    for row, cell in enumerate([None, "text", float("nan"), float("inf"), SECRET, {"a": 1}, [1], b"\xff", "\udcff", 10**400]):
+        strange[row, 0] = cell
+    model = linear().fit(strange, Y)
+    assert np.isfinite(model.predict(strange)).all()
+    floats = X.copy()
+    floats[:3] = [[np.nan, np.inf], [-np.inf, 1e300], [SECRET, -SECRET]]
+    target = Y.copy()
+    target[5:8] = [np.nan, np.inf, SECRET]
+    assert np.isfinite(linear().fit(floats, target).coef_).all()
+    nothing = np.full_like(X, np.nan)
+    assert np.isfinite(linear().fit(nothing, np.full_like(Y, np.nan)).coef_).all()
+    frame = pd.DataFrame({"a": ["x", SECRET, None] * 66 + ["0.5", 1], "b": 1.0})
+    message = str(linear().fit(frame, Y).certificate_)
+    assert "4711" not in message
+
+
+def test_labels():
+    classifier = quietly.LogisticRegression(random_state=0)
+    with pytest.raises(quietly.DataError, match="at least two classes"):
+        classifier.fit(X, np.zeros(200))
+    with pytest.raises(ValueError, match="Unknown label type"):
+        classifier.fit(X, Y)
+    with pytest.raises(quietly.ParameterError, match="support vector machine"):
+        quietly.LinearSVC(random_state=0).fit(X, np.arange(200) % 3)
+    fitted = classifier.fit(X, LABELS)
+    assert any("labels of this table was treated as public" in line for line in fitted.certificate_.public)
+    declared = quietly.LogisticRegression(random_state=0, classes=[0, 1]).fit(X, LABELS)
+    assert not any("labels of this table" in line for line in declared.certificate_.public)
+    assert (declared.coef_ == fitted.coef_).all()
+    # A label that nobody declared makes a null record, and no error.
+    quietly.LogisticRegression(random_state=0, classes=[0, 1]).fit(X, np.where(X[:, 1] > 0.9, 7, LABELS))
+
+
+def test_unfitted_and_unsaved(tmp_path):
+    for kind in (quietly.LinearRegression, quietly.LogisticRegression, quietly.KANRegressor):
+        with pytest.raises(NotFittedError):
+            kind().predict(X)
+        with pytest.raises(NotFittedError):
+            kind().save(tmp_path / "model")
+    with pytest.raises(quietly.FileError):
+        linear().fit(X, Y).save(tmp_path / "no" / "folder")
+    with pytest.raises(quietly.FileError):
+        quietly.load(tmp_path / "nothing")
+    (tmp_path / "wrong").write_text("{}")
+    with pytest.raises(quietly.ModelError) as refused:
+        quietly.load(tmp_path / "wrong")
+    assert refused.value.code == "Q04"
+
+
+def test_nothing_is_taken_from_the_table():
+    """Ten times the target: without a declared range it is cut to [-1, 1], and the certificate says so."""
+    model = linear(epsilon=50).fit(X, 100 * Y)
+    assert np.abs(model.predict(X)).max() < 5
+    assert any("within [-1, 1]" in line for line in model.certificate_.public)
+    assert any("number of rows" in line for line in model.certificate_.public)
+    assert not any("number of rows of this table" in line for line in linear(rows=200).fit(X, Y).certificate_.public)
+    assert model.certificate_.test_only and not quietly.LinearRegression().fit(X, Y).certificate_.test_only
