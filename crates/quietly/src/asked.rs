@@ -122,7 +122,10 @@ impl Asked {
             Error::unless(self.is_plain(), "constraint, ridge or lasso", want, "given")?;
             return self.network.plan(encoding, (rows, budget), (self.radius, self.step_size));
         }
-        let expansion = self.expand.as_deref().map(|how| expansion(how, encoding)).transpose()?;
+        let expansion = match &self.expand {
+            Some(how) => Some(expansion(how, encoding)?),
+            None => None,
+        };
         let plan = match self.family {
             Family::Linear if self.is_plain() && is_regression(method) => {
                 self.regression(Link::Linear, method, (encoding, expansion.as_ref()), rows, budget)

@@ -35,8 +35,7 @@ pub(super) fn sound(sampler: Sampler, stages: &[Stage]) -> Result<(), Error> {
         _ => false,
     };
     let one = |s: &Stage| s.charges.len() == 1 && s.charges[0].times == 1;
-    let sum =
-        |s: &Stage| gaussian(s) || (mixed(s) && !matches!(sampler, Sampler::FixedSize { .. }));
+    let sum = |s: &Stage| gaussian(s) || mixed(s);
     let a_descent = sampled().count() == 1 && sampled().all(|s| one(s) && sum(s));
     told(!descends || a_descent, "several questions where there is one sum a step")?;
     let alone = stages.iter().filter(|s| mixed(s)).all(one);
@@ -123,7 +122,7 @@ mod tests {
             (bins, Stage::new("all rows", 20, sum()).of_all_rows()),
             (poisson, Stage::new("choices", 20, vec![choice(0.1, 0.2, 1)])),
             (poisson, Stage::new("other steps", 21, sum())),
-            (fixed, Stage::new("mixed", 20, mixed(0.5))),
+            (fixed, Stage::new("choices", 20, vec![choice(0.1, 0.2, 1)])),
             (Sampler::Parts { steps: 3 }, Stage::new("other steps", 4, sum())),
             (
                 Sampler::Allocation { steps: 3 },
