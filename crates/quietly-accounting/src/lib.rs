@@ -15,6 +15,7 @@
 //! * [`Event`] says what was done: a plain value that the sampler and the noise make.
 //! * [`epsilon`], [`delta`], [`curve`] say what it costs; [`calibrate`] finds the least noise for a budget.
 //! * [`renyi`] is a second opinion by closed forms: quicker, looser, and independent of the rest.
+//! * [`Trials`] prices the best of a random number of trials.
 //! * [`Correlated`] describes noise that is correlated from step to step.
 //! * [`Error`] is the only error type.
 //!
@@ -34,6 +35,7 @@ pub use crate::{
     event::{Event, Neighbours},
     objective::Slopes,
     privacy::{Answer, curve, delta, epsilon},
+    trials::Trials,
 };
 
 mod account;
@@ -56,3 +58,4 @@ mod part;
 mod privacy;
 pub mod renyi;
 mod sampling;
+mod trials;
