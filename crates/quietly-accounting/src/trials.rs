@@ -21,10 +21,10 @@
 //! The law is that of Papernot and Steinke, *Hyperparameter Tuning with Renyi Differential Privacy*, 2022 (η = 0), and privacy profiles
 //! for it are due to Koskela, Redberg and Wang, 2024. With pure ε, a = b = ε gives their 2ε.
 //!
-//! **Drawing K.** K is geometric with chance s = γ^u of stopping after each trial, u uniform: ∫ s(1 - s)^(k - 1) du is the law above. A
-//! computed s is off by a factor within 1 ± ξ, ξ < 1e-14 (the grid of u, and `powf`). The derivative of a geometric law's
-//! generating function is s/((1 - x) + s·x)², which then is off by a factor within (1 ± ξ)^3 for every x at once: ε grows by less
-//! than 1e-13 and E\[K\] by a factor below 1 + 1e-13. [`Trials::total`] adds more than that.
+//! **Drawing K.** K is geometric with chance s = γ^u of stopping after each trial, u uniform: ∫ s(1 - s)^(k - 1) du is the law above. What
+//! is drawn has an s that is off by a factor within 1 ± ξ, ξ < 3e-12 (u and coins of 53 bits, s ≥ γ > 1e-4, and `powf`). The
+//! derivative of a geometric law's generating function is s/((1 - x) + s·x)², which then is off by a factor within (1 ± ξ)^3 for
+//! every x at once: ε grows by less than 2e-11 and E\[K\] by a factor below 1 + 1e-11. [`Trials::total`] adds more than that.
 use crate::{
     error::Error,
     event::{Event, Neighbours},
@@ -62,7 +62,7 @@ impl Trials {
     pub fn about(mean: f64) -> Result<Self, Error> {
         let fine = (2.0..=1000.0).contains(&mean);
         Error::within("trials", "from 2 to 1000, in the mean", mean, fine)?;
-        let (mut low, mut high) = (1e-6_f64, 0.999_f64);
+        let (mut low, mut high) = (1e-4_f64, 0.999_f64);
         for _ in 0..200 {
             let middle = (low * high).sqrt();
             if expected(middle) > mean { low = middle } else { high = middle }
@@ -119,7 +119,7 @@ impl Trials {
 
     /// (ε, δ) of the release, where one trial is (`epsilon`, `delta`)-private and `order` is the theorem's b.
     pub fn total(&self, epsilon: f64, delta: f64, order: f64) -> (f64, f64) {
-        ((epsilon + order) * (1.0 + SLACK) + 1e-12, delta * self.mean())
+        ((epsilon + order) * (1.0 + SLACK) + 1e-10, delta * self.mean())
     }
 }
 

@@ -92,6 +92,7 @@ mod private;
 mod schema;
 mod source;
 mod sparse;
+mod split;
 mod stream;
 mod table;
 mod target;

@@ -24,6 +24,12 @@ pub(crate) struct Memory {
     pub(crate) types: Vec<DataType>,
 }
 
+impl Memory {
+    pub(crate) fn batches(&self) -> &[RecordBatch] {
+        &self.batches
+    }
+}
+
 impl Source {
     /// A table that is in memory, of Arrow batches that all have the same columns.
     ///

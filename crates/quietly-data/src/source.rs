@@ -108,6 +108,10 @@ impl Source {
         Source { inputs: vec![input], columns }
     }
 
+    pub(crate) fn inputs(&self) -> &[Input] {
+        &self.inputs
+    }
+
     /// The names of the columns, in the order of the files.
     pub fn columns(&self) -> &[String] {
         &self.columns

@@ -9,6 +9,7 @@ use crate::{
     budget::Budget,
     charge::{Charge, Mechanism, Sampler, Stage, event, pure_epsilon},
     error::Error,
+    tune::Tuned,
 };
 
 /// What a release promises, and why.
@@ -34,6 +35,9 @@ pub struct Certificate {
     pub accountant: String,
     /// (δ, ε): the whole curve.
     pub curve: Vec<(f64, f64)>,
+    /// How it was chosen among others, if it was: the stages are then those of one trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuning: Option<Tuned>,
     /// What was taken to be public.
     pub public: Vec<String>,
     /// Where the noise came from.
@@ -76,6 +80,7 @@ impl Certificate {
             stages: stages.to_vec(),
             accountant: "none: no noise was added".into(),
             curve: Vec::new(),
+            tuning: None,
             public,
             randomness: source.map_or("none".into(), |s| s.to_string()),
             test_only: !source.is_some_and(|s| s.is_private()),
@@ -109,6 +114,11 @@ impl Certificate {
         let Certificate { asked, sampler, stages, .. } = self;
         let price = if !asked.is_private() {
             Some(f64::INFINITY)
+        } else if let Some(tuned) = &self.tuning {
+            match stages.is_empty() {
+                true => tuned.price(None, asked),
+                false => event(*sampler, stages).ok().and_then(|e| tuned.price(Some(e), asked)),
+            }
         } else if stages.is_empty() {
             Some(0.0)
         } else if asked.is_pure() {
@@ -213,6 +223,20 @@ impl fmt::Display for Certificate {
                     stage.whom(charge)
                 )?;
             }
+        }
+        if let Some(tuned) = &self.tuning {
+            writeln!(
+                f,
+                "tuned    this is one trial; the best of a random number of them, about {} in the mean, of {} candidates: \
+                 epsilon {:.4} for a trial and {:.4} for which is best{}",
+                tuned.trials,
+                tuned.candidates,
+                tuned.epsilon,
+                tuned.order,
+                tuned.score_noise.map_or(", told by public rows".into(), |noise| format!(
+                    ", told by a sum with Gaussian noise, {noise:.4} times what one row can add"
+                ))
+            )?;
         }
         writeln!(
             f,

@@ -103,7 +103,7 @@ fn clamped(sum: i128) -> i64 {
 }
 
 /// One sum over all rows, with all of the budget.
-fn one_sum(purpose: &str, budget: Budget) -> Result<Vec<Stage>, Error> {
+pub(crate) fn one_sum(purpose: &str, budget: Budget) -> Result<Vec<Stage>, Error> {
     let found = quietly_accounting::calibrate(
         Event::gaussian,
         budget.neighbours(),

@@ -30,6 +30,7 @@
 //! * [`Expansion`] makes many features of few, by splines or waves, for any of these plans.
 //! * [`predict`] and [`evaluate`] use it, [`classify`] and [`evaluate_classes`] if it is a classifier.
 //! * [`private_range`] finds a column's range at a price, [`public_range`] in a public file.
+//! * [`Tuning`] chooses among candidates at one price.
 //! * [`audit`] attacks plans and mechanisms on made-up tables: a lower bound on ε, beside the proven upper one.
 //! * [`Error`] is the only error type.
 //!
@@ -66,6 +67,7 @@ pub use crate::{
     plan::{Plan, Reads, Regression},
     progress::{Progress, Watch},
     recipes::{Averaging, Clip, Noise, Pace, Recipe},
+    tune::{Tuned, Tuning, Validation},
 };
 
 mod asked;
@@ -98,4 +100,5 @@ mod progress;
 mod recipes;
 mod release;
 mod spill;
+mod tune;
 mod unit;

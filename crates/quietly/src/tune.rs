@@ -1,0 +1,284 @@
+//! Choosing among candidates, privately and at a price that hardly depends on how many there are.
+//!
+//! A trial draws a candidate, fits it and scores it on rows that it has not seen. A random number of trials is made, and the best model is
+//! released with its score: nothing else, not even how many there were. [`Trials`] has the theorem. What it asks of a trial:
+//!
+//! * Every candidate is planned within one budget (ε, δ), and is put in order within `order`.
+//! * The score is private, too: one noisy sum over the rows of validation, within the same (ε, δ) and `order`; or those rows are public.
+//! * Rows of validation are not among those of training. Each row of the table has a coin of its own, thrown before anything is read.
+//!   Given all coins, a row is in one of the two parts on both of two neighbouring tables, and the other part is the same: a trial
+//!   costs what the dearer part costs, not their sum. (Which coin is whose does not matter: they are independent and alike.)
+use quietly_accounting::{Event, Neighbours, Trials};
+use quietly_data::{Encoding, Source};
+use quietly_noise::{Bits, Key};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    asked::Asked,
+    budget::Budget,
+    charge::event,
+    error::Error,
+    evaluate::{
+        evaluate, evaluate_classes, evaluate_classes_privately, evaluate_privately, one_sum,
+    },
+    model::Model,
+    plan::{Plan, Reads},
+    progress::{Progress, Watch},
+};
+
+#[cfg(test)]
+mod tests;
+
+/// How often a budget for trials is tried.
+const ROUNDS: usize = 4;
+
+/// Which rows tell how good a candidate is.
+#[derive(Clone, Copy)]
+pub enum Validation<'a> {
+    /// Rows of the same table that are not trained with: scores have noise.
+    Private(&'a Source),
+    /// Rows that anybody may see: scores are exact.
+    Public(&'a Source),
+}
+
+/// How a model was chosen: part of its certificate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Tuned {
+    /// How many candidates there were.
+    pub candidates: usize,
+    /// How many trials there are in the mean. How many there were is not told.
+    pub trials: f64,
+    /// ε of one trial, not below.
+    pub epsilon: f64,
+    /// The δ at which it holds.
+    pub delta: f64,
+    /// ε of putting trials in order.
+    pub order: f64,
+    /// The noise of a score over what one row can add; none if scores are of public rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score_noise: Option<f64>,
+}
+
+/// Candidates, planned so that the best of them can be released within a budget.
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    asked: Budget,
+    /// What one trial may cost.
+    once: Budget,
+    plans: Vec<Plan>,
+    tuned: Tuned,
+}
+
+impl Tuning {
+    /// Plans `candidates` for about `rows` rows of training, with so many `trials` in the mean, within `budget` in all.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] without candidates, without privacy or with δ = 0, and as [`Asked::plan`] and [`Trials::about`].
+    pub fn plan(
+        candidates: &[Asked],
+        encoding: &Encoding,
+        rows: u64,
+        budget: Budget,
+        trials: f64,
+        public: bool,
+    ) -> Result<Self, Error> {
+        Error::unless(!candidates.is_empty(), "candidates", "at least one", "none")?;
+        let want = "finite, and delta above 0: without privacy, choose by any search you like";
+        let private = budget.is_private() && !budget.is_pure();
+        Error::unless(private, "epsilon of tuning", want, budget.epsilon())?;
+        let law = Trials::about(trials)?;
+        let delta = budget.delta() / law.mean() * (1.0 - 1e-9);
+        let want = "at least 1e-12 times the trials: take a larger delta or fewer trials";
+        Error::unless(delta >= 1e-12, "delta of tuning", want, budget.delta())?;
+        let within = |epsilon: f64| {
+            let once = Budget::new(epsilon, delta)?.under(budget.neighbours());
+            let plan = |asked: &Asked| asked.plan(encoding, rows, once);
+            let plans = candidates.iter().map(plan).collect::<Result<Vec<Plan>, Error>>()?;
+            let score_noise = if public { None } else { Some(noise(once)?) };
+            let (candidates, order) = (candidates.len(), 0.0);
+            let mut tuned = Tuned { candidates, trials, epsilon, delta, order, score_noise };
+            tuned.order = tuned.least_order(law, &plans, budget.neighbours())?;
+            Ok::<_, Error>(Tuning { asked: budget, once, plans, tuned })
+        };
+        // To put trials in order costs less than a trial, as it needs no small δ; how much less, the plans tell.
+        let mut epsilon = 0.55 * budget.epsilon();
+        let mut best: Option<Tuning> = None;
+        for _ in 0..ROUNDS {
+            let tuning = within(epsilon)?;
+            let used = tuning.tuned.total(law) / budget.epsilon();
+            let better = best.as_ref().is_none_or(|b| b.once.epsilon() < epsilon);
+            if used <= 1.0 && better {
+                best = Some(tuning);
+            }
+            if (0.99..=1.0).contains(&used) {
+                break;
+            }
+            epsilon *= 0.996 / used;
+        }
+        match best {
+            Some(tuning) => Ok(tuning),
+            // By the theorem with a = b: never dearer, if not always allowed.
+            None => {
+                let tuning = within(0.499 * budget.epsilon())?;
+                let fits = tuning.tuned.total(law) <= budget.epsilon();
+                let want = "larger: no trial fits into it";
+                Error::unless(fits, "epsilon of tuning", want, budget.epsilon())?;
+                Ok(tuning)
+            }
+        }
+    }
+
+    /// What the whole costs, and of what that is made.
+    pub fn tuned(&self) -> &Tuned {
+        &self.tuned
+    }
+
+    /// The plans of all candidates, each within the budget of one trial.
+    pub fn plans(&self) -> &[Plan] {
+        &self.plans
+    }
+
+    /// Tries candidates until the coin says stop; gives the place of the best, its score, and its model with the certificate of the whole.
+    ///
+    /// The score is R² or, of a classifier, the share of rows that are right.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::fit`]. No row can cause one.
+    pub fn run(
+        &self,
+        reads: Reads<'_>,
+        validation: Validation<'_>,
+        unit_of_privacy: &str,
+        key: &Key,
+        threads: usize,
+        watch: &mut Watch<'_>,
+    ) -> Result<(usize, f64, Model), Error> {
+        let public = matches!(validation, Validation::Public(_));
+        let want = "as it was planned: of public rows, or of private ones";
+        let same = public == self.tuned.score_noise.is_none();
+        Error::unless(same, "validation", want, "of the other kind")?;
+        let law = Trials::about(self.tuned.trials)?;
+        let mut bits = key.stream("which candidates, and how many trials").bits(0)?;
+        let stopping = law.stopping(uniform(&mut bits)?);
+        let mut best: Option<((f64, u64), usize, Model)> = None;
+        for trial in 0_u64.. {
+            let place = bits.below(self.plans.len() as u64)? as usize;
+            let own = key.bound_to([b"trial".as_slice(), &trial.to_le_bytes()]);
+            // How many trials there were is secret: only whether to go on is asked, and nothing told.
+            let mut quiet = |_: Progress| watch(Progress { doing: "trying", done: 0, of: 1 });
+            let model =
+                self.plans[place].fit_from(reads, unit_of_privacy, own, threads, &mut quiet)?;
+            let own = key.bound_to([b"score".as_slice(), &trial.to_le_bytes()]);
+            let score = self.score(&model, validation, own, threads, watch)?;
+            let score = if score.is_nan() { f64::NEG_INFINITY } else { score };
+            // Equals are told apart by a number that depends on nothing.
+            let rank = (score, bits.word()?);
+            if best.as_ref().is_none_or(|(known, ..)| rank > *known) {
+                best = Some((rank, place, model));
+            }
+            if uniform(&mut bits)? < stopping {
+                break;
+            }
+        }
+        let ((score, _), place, mut model) = best.expect("at least one trial");
+        let certificate = &mut model.certificate;
+        certificate.asked = self.asked;
+        certificate.epsilon = self.tuned.total(law);
+        certificate.curve = vec![(self.asked.delta(), certificate.epsilon)];
+        certificate.accountant =
+            format!("private selection over {}", certificate.accountant.clone());
+        certificate.tuning = Some(self.tuned.clone());
+        certificate.not_covered.push(
+            "whoever watches the run and sees how long it takes: how many trials there were must stay unknown".into(),
+        );
+        Ok((place, score, model))
+    }
+
+    fn score(
+        &self,
+        model: &Model,
+        validation: Validation<'_>,
+        key: Key,
+        threads: usize,
+        watch: &mut Watch<'_>,
+    ) -> Result<f64, Error> {
+        let on = &mut |_: u64| watch(Progress { doing: "trying", done: 0, of: 1 });
+        let classes = model.link.is_classifier();
+        Ok(match validation {
+            Validation::Public(rows) if classes => {
+                evaluate_classes(model, rows, threads, on)?.accuracy.unwrap_or(0.0)
+            }
+            Validation::Public(rows) => evaluate(model, rows, threads, on)?.r2,
+            Validation::Private(rows) if classes => {
+                let scores = evaluate_classes_privately(model, rows, threads, self.once, key, on)?;
+                scores.0.accuracy.unwrap_or(0.0)
+            }
+            Validation::Private(rows) => {
+                evaluate_privately(model, rows, threads, self.once, key, on)?.0.r2
+            }
+        })
+    }
+}
+
+impl Tuned {
+    /// ε of the whole.
+    fn total(&self, law: Trials) -> f64 {
+        law.total(self.epsilon, self.delta, self.order).0
+    }
+
+    /// The least order that all plans and the score keep within.
+    fn least_order(
+        &self,
+        law: Trials,
+        plans: &[Plan],
+        neighbours: Neighbours,
+    ) -> Result<f64, Error> {
+        let mut order = 1e-3_f64;
+        let planned = plans.iter().filter(|plan| !plan.stages.is_empty());
+        let mut events =
+            planned.map(|p| event(p.sampler, &p.stages)).collect::<Result<Vec<_>, _>>()?;
+        events.extend(self.score_event()?);
+        for event in &events {
+            // Most candidates are as dear as one another.
+            if !law.orders_within(event, neighbours, order)? {
+                order = order.max(law.order(event, neighbours)?);
+            }
+        }
+        Ok(order)
+    }
+
+    fn score_event(&self) -> Result<Option<Event>, Error> {
+        match self.score_noise {
+            Some(noise) => Ok(Some(Event::gaussian(noise)?)),
+            None => Ok(None),
+        }
+    }
+
+    /// ε of the whole at `asked`'s δ if the chosen plan's `event` and the score keep what is said of a trial.
+    pub(crate) fn price(&self, event: Option<Event>, asked: &Budget) -> Option<f64> {
+        let law = Trials::about(self.trials).ok()?;
+        let near = 1.0 + 1e-6;
+        for event in event.into_iter().chain(self.score_event().ok()?) {
+            let once = quietly_accounting::epsilon(&event, asked.neighbours(), self.delta).ok()?;
+            let ordered = law.orders_within(&event, asked.neighbours(), self.order * near).ok()?;
+            if once.upper > self.epsilon * near || !ordered {
+                return None;
+            }
+        }
+        let (epsilon, delta) = law.total(self.epsilon, self.delta, self.order);
+        (delta <= asked.delta() * near).then_some(epsilon)
+    }
+}
+
+/// A number from 0 up to but not 1, of 53 bits.
+fn uniform(bits: &mut Bits) -> Result<f64, Error> {
+    Ok((bits.word()? >> 11) as f64 / (1_u64 << 53) as f64)
+}
+
+/// The noise of one sum within the budget.
+fn noise(budget: Budget) -> Result<f64, Error> {
+    Ok(one_sum("score", budget)?[0].charges[0].multiplier())
+}
