@@ -26,6 +26,9 @@ pub enum Error {
     /// A file could not be read or written.
     #[error("{path}: {why}")]
     File { path: String, why: String },
+    /// A ledger has less left than a run costs.
+    #[error("this would spend {asked}, but of {limit} there is left: {left}")]
+    Spent { asked: String, left: String, limit: String },
     /// The run was asked to stop. Nothing was saved.
     #[error("stopped before the end; nothing was saved")]
     Stopped,
@@ -43,6 +46,7 @@ impl Error {
             Error::Model { .. } => "Q04",
             Error::File { .. } => "Q05",
             Error::Stopped => "Q06",
+            Error::Spent { .. } => "Q07",
         }
     }
 
@@ -51,7 +55,10 @@ impl Error {
         use quietly_data::Error as Data;
         match self {
             Error::Data(error) => !matches!(error, Data::Unreadable { .. } | Data::Damaged { .. }),
-            Error::Accounting(_) | Error::Parameter { .. } | Error::TooLarge { .. } => true,
+            Error::Accounting(_)
+            | Error::Parameter { .. }
+            | Error::TooLarge { .. }
+            | Error::Spent { .. } => true,
             _ => false,
         }
     }
@@ -66,6 +73,9 @@ impl Error {
             Error::TooLarge { .. } => "nothing was spent",
             Error::Model { .. } => "make the model again with `quietly fit`, or update quietly",
             Error::File { .. } => "is the path right, and is there room?",
+            Error::Spent { .. } => {
+                "nothing was read or spent; ask for less, or ask whoever set the limit"
+            }
             Error::Stopped => "start again when you like; nothing was written",
         }
         .into()

@@ -95,10 +95,10 @@ fn rows(
 }
 
 /// Lattice units per unit of an entry.
-const UNITS: f64 = (1_u64 << 30) as f64;
+pub(crate) const UNITS: f64 = (1_u64 << 30) as f64;
 
 /// A sum as the release door takes it; one row of a real table never gets near the ends.
-fn clamped(sum: i128) -> i64 {
+pub(crate) fn clamped(sum: i128) -> i64 {
     sum.clamp(-(1 << 62), 1 << 62) as i64
 }
 

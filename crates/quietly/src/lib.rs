@@ -30,6 +30,8 @@
 //! * [`Expansion`] makes many features of few, by splines or waves, for any of these plans.
 //! * [`predict`] and [`evaluate`] use it, [`classify`] and [`evaluate_classes`] if it is a classifier.
 //! * [`private_range`] finds a column's range at a price, [`public_range`] in a public file.
+//! * [`Moments`] are private means and standard deviations.
+//! * [`Ledger`] remembers what was spent on a table, and refuses more.
 //! * [`Tuning`] chooses among candidates at one price.
 //! * [`audit`] attacks plans and mechanisms on made-up tables: a lower bound on ε, beside the proven upper one.
 //! * [`Error`] is the only error type.
@@ -62,8 +64,10 @@ pub use crate::{
         evaluate_privately, predict,
     },
     expand::Expansion,
+    ledger::{Ledger, Spending},
     method::{About, Method},
     model::{Classified, Link, Model},
+    moments::Moments,
     plan::{Plan, Reads, Regression},
     progress::{Progress, Watch},
     recipes::{Averaging, Clip, Noise, Pace, Recipe},
@@ -89,10 +93,12 @@ mod full_batch;
 pub mod images;
 pub mod kan;
 mod lattice;
+mod ledger;
 mod linalg;
 mod method;
 mod metric;
 mod model;
+mod moments;
 mod one_pass;
 mod pass;
 mod plan;
