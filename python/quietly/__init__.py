@@ -7,7 +7,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ._quietly import Certificate, Plan, Schema, __version__
+from ._quietly import Budget, Certificate, Plan, Schema, __version__
 from .errors import (
     BudgetError,
     DataError,
@@ -16,10 +16,12 @@ from .errors import (
     NoiseError,
     ParameterError,
     QuietlyError,
+    RefitError,
     SchemaError,
     StoppedError,
     TooLargeError,
 )
+from .ledger import Ledger
 
 if TYPE_CHECKING:
     from .models import (
@@ -32,43 +34,50 @@ if TYPE_CHECKING:
         ReLURegression,
         load,
     )
+    from .scaler import StandardScaler
+    from .tuning import tune
 
 # These need scikit-learn, which takes a while to import: they come when they are asked for.
-_ESTIMATORS = [
-    "KANClassifier",
-    "KANRegressor",
-    "LinearRegression",
-    "LinearSVC",
-    "LogisticRegression",
-    "QuantileRegressor",
-    "ReLURegression",
-    "load",
-]
+_LATER = {
+    "KANClassifier": "models",
+    "KANRegressor": "models",
+    "LinearRegression": "models",
+    "LinearSVC": "models",
+    "LogisticRegression": "models",
+    "QuantileRegressor": "models",
+    "ReLURegression": "models",
+    "StandardScaler": "scaler",
+    "load": "models",
+    "tune": "tuning",
+}
 
 __all__ = [
+    "Budget",
     "BudgetError",
     "Certificate",
     "DataError",
     "FileError",
+    "Ledger",
     "ModelError",
     "NoiseError",
     "ParameterError",
     "Plan",
     "QuietlyError",
+    "RefitError",
     "Schema",
     "SchemaError",
     "StoppedError",
     "TooLargeError",
     "__version__",
-    *_ESTIMATORS,
+    *_LATER,
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ESTIMATORS:
-        from . import models
+    if name in _LATER:
+        from importlib import import_module
 
-        return getattr(models, name)
+        return getattr(import_module(f".{_LATER[name]}", __name__), name)
     raise AttributeError(f"module 'quietly' has no attribute {name!r}")
 
 

@@ -15,6 +15,10 @@ class BudgetError(QuietlyError, ValueError):
     """No theorem covers what was asked, or no noise meets the budget."""
 
 
+class RefitError(BudgetError):
+    """Something would fit a model several times on the same rows, and pay every time."""
+
+
 class SchemaError(QuietlyError, ValueError):
     """The schema says something impossible."""
 

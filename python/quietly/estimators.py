@@ -8,11 +8,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
 
-from . import tables
+from . import ledger, tables
 from ._quietly import Certificate, Model, Plan, Schema, Table
 from .errors import DataError, FileError, ParameterError
 
 _DEFAULT = "no schema was given: every feature was taken to lie within [-1, 1], whatever the table holds, and cut to that"
+_SCALED = "the ranges of features are those that a private scaler before this model gave"
 _ROWS = "no number of rows was declared: the number of rows of this table, as it was given, was treated as public"
 _CLASSES = "no classes were declared: the set of labels of this table was treated as public"
 _TARGET = "no range of the target was declared: it was taken to lie within [-1, 1], whatever the table holds"
@@ -32,6 +33,16 @@ class _Private(BaseEstimator):
         X is a table (numpy, pandas, polars, pyarrow) and y a column, or the name of a column of X; X may also be a path, or
         a list of paths, of files. Every fit spends: fit the same people twice and the epsilons add up.
         """
+        return self._fit(X, y, [])
+
+    def _fit(self, X: Any, y: Any, chosen: list[str]) -> Self:
+        table, schema, wishes, public, names, named = self._prepare(X, y)
+        account = ledger.to_charge(self.epsilon)
+        self._adopt(Model.fit(table, schema, wishes, [*public, *chosen], account), names, named)
+        return self
+
+    def _prepare(self, X: Any, y: Any) -> tuple[Table, Schema, dict[str, Any], list[str], list[str] | None, bool]:
+        """The table, what is public about it, what is asked for, what was taken to be public, and the features' names."""
         if y is None:
             raise DataError("requires y to be passed, but the target y is None: give a column, or the name of one of X")
         if self.schema is not None and not isinstance(self.schema, Schema):
@@ -45,7 +56,7 @@ class _Private(BaseEstimator):
                 raise DataError("a file needs a schema: give schema=quietly.Schema(...) or quietly.Schema.read(path)")
         else:
             names, parts, target, y = self._parts(X, y)
-            schema, public = self._public(names, target, y)
+            schema, public = self._public(names, target, y, tables.described(X))
             table = tables.table(parts)
             rows = table.rows
             if not rows:
@@ -57,8 +68,7 @@ class _Private(BaseEstimator):
             declared, public = rows, [*public, _ROWS]
         wishes = {**self.get_params(deep=False), "family": self._family, "target": target, "rows": declared}
         wishes["random_state"] = _seed(self.random_state)
-        self._adopt(Model.fit(table, schema, wishes, public), names, tables.column_names(X) is not None)
-        return self
+        return table, schema, wishes, public, names, tables.column_names(X) is not None
 
     def plan(self, X: Any = None, y: Any = None, *, rows: int | None = None, target: str | None = None) -> Plan:
         """The plan of a fit, from what is public: the schema, and no row. Nothing is spent."""
@@ -111,14 +121,16 @@ class _Private(BaseEstimator):
         missing = [name for name in self.schema.columns if name != "*" and name not in names]
         return missing[0] if len(missing) == 1 else None
 
-    def _public(self, names: list[str], target: str, y: Any) -> tuple[Schema, list[str]]:
-        """The schema, or the default that sees no data; and what was taken to be public with it."""
+    def _public(
+        self, names: list[str], target: str, y: Any, ranges: list[tuple[float, float]] | None
+    ) -> tuple[Schema, list[str]]:
+        """The schema, or the ranges that a scaler before gave, or the default that sees no data; and what was taken to be public."""
         if self.schema is not None:
             return self.schema, []
         rule, public = self._target_rule(y)
-        columns: dict[str, Any] = {name: (-1.0, 1.0) for name in names}
+        columns: dict[str, Any] = dict(zip(names, ranges or [(-1.0, 1.0)] * len(names)))
         columns[target] = rule
-        return Schema(columns), [_DEFAULT, *public]
+        return Schema(columns), [_SCALED if ranges else _DEFAULT, *public]
 
     def _target_rule(self, y: Any) -> tuple[Any, list[str]]:
         raise NotImplementedError

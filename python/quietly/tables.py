@@ -5,6 +5,7 @@ file, and the core decides what becomes of it.
 """
 
 import os
+import weakref
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,21 @@ def _is_number(dtype: Any) -> bool:
 
 def _float(dtypes: Any) -> Any:
     return np.float32 if all(dtype == np.float32 for dtype in dtypes) else np.float64
+
+
+_ranges: dict[int, tuple[weakref.ref[np.ndarray], list[tuple[float, float]]]] = {}
+
+
+def describe(x: np.ndarray, ranges: list[tuple[float, float]]) -> None:
+    """Remembers, as long as this very array lives, what its columns lie within."""
+    place = id(x)
+    _ranges[place] = (weakref.ref(x, lambda _: _ranges.pop(place, None)), ranges)
+
+
+def described(x: Any) -> list[tuple[float, float]] | None:
+    """What is remembered of this very array."""
+    known, ranges = _ranges.get(id(x), (None, None))
+    return ranges if known is not None and known() is x else None
 
 
 def table(parts: list[Part]) -> Table:

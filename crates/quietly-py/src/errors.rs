@@ -24,7 +24,7 @@ fn name(error: &Error) -> &'static str {
         Error::Accounting(Accounting::Parameter { .. }) | Error::Parameter { .. } => {
             "ParameterError"
         }
-        Error::Accounting(_) => "BudgetError",
+        Error::Accounting(_) | Error::Spent { .. } => "BudgetError",
         Error::Data(DataError::Unreadable { .. } | DataError::NoFiles { .. }) => "FileError",
         Error::Data(
             DataError::Syntax { .. } | DataError::Unfinished { .. } | DataError::Schema { .. },

@@ -7,11 +7,14 @@ use pyo3::prelude::*;
 mod accounting;
 mod borrow;
 mod errors;
+mod ledger;
 mod model;
 mod noise;
 mod plan;
+mod scaler;
 mod schema;
 mod table;
+mod tune;
 
 #[pymodule]
 fn _quietly(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -21,6 +24,10 @@ fn _quietly(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<plan::Plan>()?;
     module.add_class::<model::Certificate>()?;
     module.add_class::<model::Model>()?;
+    module.add_class::<ledger::Budget>()?;
+    module.add_class::<ledger::LedgerFile>()?;
+    module.add_class::<scaler::Scaler>()?;
+    tune::add(module)?;
     accounting::add(module)?;
     noise::add(module)
 }

@@ -5,10 +5,11 @@ use pyo3::{
     prelude::*,
     types::{PyByteArray, PyBytes, PyDict},
 };
-use quietly::{Key, Link, Reads, classify, predict};
+use quietly::{Link, Reads, Watch, classify, evaluate, evaluate_classes, predict};
 
 use crate::{
     errors::raise,
+    ledger::LedgerFile,
     plan::{Plan, Wishes},
     schema::Schema,
     table::Table,
@@ -16,7 +17,7 @@ use crate::{
 
 /// What a release promises, and why.
 #[pyclass(frozen, module = "quietly._quietly")]
-pub(crate) struct Certificate(quietly::Certificate);
+pub(crate) struct Certificate(pub(crate) quietly::Certificate);
 
 #[pymethods]
 impl Certificate {
@@ -65,47 +66,35 @@ impl Certificate {
 
 /// A fitted model: what the model file holds.
 #[pyclass(frozen, module = "quietly._quietly")]
-pub(crate) struct Model(quietly::Model);
+pub(crate) struct Model(pub(crate) quietly::Model);
 
 #[pymethods]
 impl Model {
-    /// Plans, reads, releases and signs. `public` is what was taken to be public beside the schema.
+    /// Plans, charges the ledger if there is one, reads, releases and signs. `public` is what was taken to be public beside the schema.
     #[staticmethod]
+    #[pyo3(signature = (table, schema, wishes, public, ledger=None))]
     fn fit(
         py: Python<'_>,
         table: &Table,
         schema: &Schema,
         wishes: &Bound<'_, PyDict>,
         public: Vec<String>,
+        ledger: Option<&LedgerFile>,
     ) -> PyResult<Self> {
         let wishes = Wishes(wishes);
         let (mut encoding, plan) = wishes.plan(schema, table.source.columns())?;
         if table.source.is_sparse() && plan.convex.is_some() {
             encoding = encoding.zero_stays_zero();
         }
-        let seed = wishes.get("random_state", "None or a whole number from 0")?;
-        let key = match seed {
-            Some(seed) => Key::from_seed(seed),
-            None => Key::from_os().map_err(raise)?,
-        };
-        let threads = threads(wishes.get("n_jobs", "None or a whole number")?);
-        let mut interrupted = None;
-        let fitted = py.detach(|| {
-            let reads = Reads { source: &table.source, public: None, encoding: &encoding };
-            plan.fit_from(reads, &schema.inner.unit, key, threads, &mut |_| match Python::attach(
-                |py| py.check_signals(),
-            ) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(signal) => {
-                    interrupted = Some(signal);
-                    ControlFlow::Break(())
-                }
-            })
-        });
-        if let Some(signal) = interrupted {
-            return Err(signal);
+        let (key, threads) = (wishes.key()?, wishes.threads()?);
+        if let Some(ledger) = ledger {
+            let target = wishes.word("target")?.unwrap_or_default();
+            ledger.charge(&format!("{} of {target}", plan.link.name()), plan.budget)?;
         }
-        let mut model = fitted.map_err(raise)?;
+        let mut model = interruptible(py, |watch| {
+            let reads = Reads { source: &table.source, public: None, encoding: &encoding };
+            plan.fit_from(reads, &schema.inner.unit, key, threads, watch)
+        })?;
         model.certificate.public.extend(public);
         Ok(Model(model))
     }
@@ -170,6 +159,22 @@ impl Model {
             true => vec![said.score],
             false => said.probabilities.iter().map(|p| p.max(f64::MIN_POSITIVE).ln()).collect(),
         })
+    }
+
+    /// R2, or the share of rows whose class is right, without noise: for **public** rows.
+    #[pyo3(signature = (table, n_jobs=None))]
+    fn score(&self, py: Python<'_>, table: &Table, n_jobs: Option<i64>) -> PyResult<f64> {
+        let classes = self.0.link.is_classifier();
+        let scored = py.detach(|| {
+            let on = &mut |_| ControlFlow::Continue(());
+            let (source, threads) = (&table.source, threads(n_jobs));
+            match classes {
+                true => evaluate_classes(&self.0, source, threads, on)
+                    .map(|scores| scores.accuracy.unwrap_or(0.0)),
+                false => evaluate(&self.0, source, threads, on).map(|scores| scores.r2),
+            }
+        });
+        scored.map_err(raise)
     }
 
     /// The classes as they are written, if it is a classifier.
@@ -273,15 +278,36 @@ impl Model {
     }
 }
 
+/// Works without the interpreter's lock, and lets ctrl-C through.
+pub(crate) fn interruptible<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&mut Watch<'_>) -> Result<T, quietly::Error> + Send,
+) -> PyResult<T> {
+    let mut interrupted = None;
+    let done = py.detach(|| {
+        work(&mut |_| match Python::attach(|py| py.check_signals()) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(signal) => {
+                interrupted = Some(signal);
+                ControlFlow::Break(())
+            }
+        })
+    });
+    match interrupted {
+        Some(signal) => Err(signal),
+        None => done.map_err(raise),
+    }
+}
+
 /// How many threads may work: none or fewer than one means one for every core.
-fn threads(n_jobs: Option<i64>) -> usize {
+pub(crate) fn threads(n_jobs: Option<i64>) -> usize {
     match n_jobs {
         Some(count) if count > 0 => count.min(256) as usize,
         _ => std::thread::available_parallelism().map_or(1, |n| n.get()),
     }
 }
 
-fn bytes<'py>(py: Python<'py>, numbers: &[f64]) -> Bound<'py, PyByteArray> {
+pub(crate) fn bytes<'py>(py: Python<'py>, numbers: &[f64]) -> Bound<'py, PyByteArray> {
     let all: Vec<u8> = numbers.iter().flat_map(|x| x.to_ne_bytes()).collect();
     PyByteArray::new(py, &all)
 }

@@ -1,9 +1,11 @@
 //! What a fit will do and cost, before any row is read.
 use pyo3::{prelude::*, types::PyDict};
-use quietly::{Asked, Budget, Encoding, Family, Neighbours};
+use quietly::{Asked, Budget, Encoding, Family, Key, Neighbours};
 
 use crate::{
     errors::{exception, raise},
+    ledger::relation,
+    model::threads,
     schema::Schema,
 };
 
@@ -106,22 +108,35 @@ impl Wishes<'_, '_> {
         let target = self.word("target")?.unwrap_or_default();
         let encoding = Encoding::new(&schema.inner, columns, None, Some(&target)).map_err(raise)?;
         let rows = self.count("rows")?.unwrap_or(schema.inner.rows);
-        let epsilon = self.number("epsilon")?.unwrap_or(f64::NAN);
-        let budget = Budget::usual(epsilon, self.number("delta")?, rows).map_err(raise)?;
-        let plan = self.asked()?.plan(&encoding, rows, budget.under(self.neighbours()?));
+        let plan = self.asked()?.plan(&encoding, rows, self.budget(rows)?);
         Ok((encoding, plan.map_err(raise)?))
     }
 
     pub(crate) fn neighbours(&self) -> PyResult<Neighbours> {
-        let word = self.word("neighbours")?.unwrap_or_default();
-        let found = [Neighbours::AddRemove, Neighbours::ReplaceOne];
-        found.into_iter().find(|n| n.name() == word).ok_or_else(|| {
-            let message = format!("neighbours must be add-remove or replace-one, but is {word:?}");
-            exception("ParameterError", &message, None)
-        })
+        relation(&self.word("neighbours")?.unwrap_or_default())
     }
 
-    fn asked(&self) -> PyResult<Asked> {
+    /// What may be spent on about so many rows.
+    pub(crate) fn budget(&self, rows: u64) -> PyResult<Budget> {
+        let epsilon = self.number("epsilon")?.unwrap_or(f64::NAN);
+        let budget = Budget::usual(epsilon, self.number("delta")?, rows).map_err(raise)?;
+        Ok(budget.under(self.neighbours()?))
+    }
+
+    /// The operating system's randomness, or that of a seed.
+    pub(crate) fn key(&self) -> PyResult<Key> {
+        match self.get("random_state", "None or a whole number from 0")? {
+            Some(seed) => Ok(Key::from_seed(seed)),
+            None => Key::from_os().map_err(raise),
+        }
+    }
+
+    /// How many threads may work.
+    pub(crate) fn threads(&self) -> PyResult<usize> {
+        Ok(threads(self.get("n_jobs", "None or a whole number")?))
+    }
+
+    pub(crate) fn asked(&self) -> PyResult<Asked> {
         let family = match self.word("family")?.unwrap_or_default().as_str() {
             "linear" => Family::Linear,
             "relu" => Family::Relu,

@@ -4,11 +4,12 @@ use std::{path::PathBuf, sync::Arc};
 use arrow_array::{ArrayRef, LargeStringArray, RecordBatch};
 use arrow_schema::{Field, Schema};
 use pyo3::{prelude::*, types::PyList};
-use quietly::{ReadOptions, Source};
+use quietly::{Key, ReadOptions, Source};
 
 use crate::{
     borrow,
     errors::{exception, raise},
+    tune::split,
 };
 
 /// Somebody's table.
@@ -45,6 +46,15 @@ impl Table {
         let (rows, batches) = side_by_side(&all)?;
         let source = Source::in_memory(columns, batches).map_err(raise)?;
         Ok(Table { source, rows: Some(rows) })
+    }
+
+    /// Two tables, each row being in one of them by a coin of its own.
+    #[pyo3(signature = (seed=None))]
+    fn halves(&self, seed: Option<u64>) -> PyResult<(Self, Self)> {
+        let key = seed.map_or_else(Key::from_os, |seed| Ok(Key::from_seed(seed)));
+        let (first, second) = split(self, 0.5, &key.map_err(raise)?)?;
+        let table = |source| Table { source, rows: None };
+        Ok((table(first), table(second)))
     }
 
     /// The names of the columns.

@@ -1,0 +1,127 @@
+//! Private means and standard deviations, and numbers scaled by them.
+use std::ops::ControlFlow;
+
+use pyo3::{
+    prelude::*,
+    types::{PyByteArray, PyDict},
+};
+use quietly::{Encoding, Kind};
+
+use crate::{
+    errors::raise,
+    ledger::LedgerFile,
+    model::{Certificate, bytes, interruptible, threads},
+    plan::Wishes,
+    schema::Schema,
+    table::Table,
+};
+
+/// Means and standard deviations of columns.
+#[pyclass(frozen, module = "quietly._quietly")]
+pub(crate) struct Scaler {
+    moments: Vec<quietly::Moments>,
+    encoding: Encoding,
+    certificate: quietly::Certificate,
+}
+
+#[pymethods]
+impl Scaler {
+    /// Asks the table once, within the budget.
+    #[staticmethod]
+    #[pyo3(signature = (table, schema, wishes, public, ledger=None))]
+    fn fit(
+        py: Python<'_>,
+        table: &Table,
+        schema: &Schema,
+        wishes: &Bound<'_, PyDict>,
+        public: Vec<String>,
+        ledger: Option<&LedgerFile>,
+    ) -> PyResult<Self> {
+        let wishes = Wishes(wishes);
+        let columns = table.source.columns();
+        let encoding = Encoding::new(&schema.inner, columns, None, None).map_err(raise)?;
+        let budget = wishes.budget(wishes.count("rows")?.unwrap_or(schema.inner.rows))?;
+        let (key, threads) = (wishes.key()?, wishes.threads()?);
+        if let Some(ledger) = ledger {
+            ledger.charge("means and standard deviations", budget)?;
+        }
+        let found = interruptible(py, |watch| {
+            let unit = &schema.inner.unit;
+            quietly::Moments::of(&table.source, &encoding, unit, budget, key, threads, watch)
+        });
+        let (moments, mut certificate) = found?;
+        certificate.public.extend(public);
+        Ok(Scaler { moments, encoding, certificate })
+    }
+
+    /// Every number of every row, scaled.
+    #[pyo3(signature = (table, n_jobs=None))]
+    fn transform<'py>(
+        &self,
+        py: Python<'py>,
+        table: &Table,
+        n_jobs: Option<i64>,
+    ) -> PyResult<Bound<'py, PyByteArray>> {
+        let encoding = self.encoding.predicting();
+        let place = |kind: &Kind| match kind {
+            Kind::Number { centre, half_width } => (*centre, *half_width),
+            _ => (0.0, 1.0),
+        };
+        let places: Vec<(f64, f64)> =
+            encoding.features().iter().map(|feature| place(&feature.kind)).collect();
+        let all = py.detach(|| {
+            let mut all = Vec::new();
+            table.source.blocks(&encoding, threads(n_jobs), &mut |block| {
+                for row in block.features.chunks_exact(block.width.max(1)) {
+                    let each = row.iter().zip(&places).zip(&self.moments);
+                    all.extend(each.map(|((x, (centre, half)), m)| m.scaled(centre + half * x)));
+                }
+                ControlFlow::Continue(())
+            })?;
+            Ok::<_, quietly::DataError>(all)
+        });
+        Ok(bytes(py, &all.map_err(raise)?))
+    }
+
+    #[getter]
+    fn means(&self) -> Vec<f64> {
+        self.moments.iter().map(|m| m.mean).collect()
+    }
+
+    #[getter]
+    fn deviations(&self) -> Vec<f64> {
+        self.moments.iter().map(|m| m.deviation).collect()
+    }
+
+    /// The standard deviation of the noise in every mean.
+    #[getter]
+    fn noise(&self) -> Vec<f64> {
+        self.moments.iter().map(|m| m.noise).collect()
+    }
+
+    /// What no scaled number of a column lies beyond: it follows from the schema and what was released.
+    #[getter]
+    fn ranges(&self) -> Vec<(f64, f64)> {
+        self.moments.iter().map(|m| (m.scaled(m.range.0), m.scaled(m.range.1))).collect()
+    }
+
+    #[getter]
+    fn certificate(&self) -> Certificate {
+        Certificate(self.certificate.clone())
+    }
+
+    fn to_json(&self) -> String {
+        let all = (&self.moments, &self.encoding, &self.certificate);
+        serde_json::to_string(&all).expect("plain fields")
+    }
+
+    #[staticmethod]
+    fn of_json(text: &str) -> PyResult<Self> {
+        let read = serde_json::from_str(text);
+        let (moments, encoding, certificate) = read.map_err(|_| {
+            let path = "what was pickled".into();
+            raise(quietly::Error::Model { path, why: "it is damaged".into() })
+        })?;
+        Ok(Scaler { moments, encoding, certificate })
+    }
+}

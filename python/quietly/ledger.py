@@ -1,0 +1,116 @@
+"""What may be spent on one table, and what was; and refits that nobody meant to pay for."""
+
+import os
+import sys
+import threading
+from contextlib import contextmanager
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Self
+
+from ._quietly import Budget, LedgerFile
+from .errors import ParameterError, RefitError
+
+__all__ = ["Ledger"]
+
+# What fits once what it is given; everything else of scikit-learn that calls `fit` does so several times, or on made-up targets.
+_ONCE = ("sklearn.pipeline", "sklearn.compose", "sklearn.base", "sklearn.utils")
+
+_open: list["Ledger"] = []
+_lock = threading.Lock()
+_free = threading.local()
+
+
+class Ledger:
+    """A file that remembers what was spent on one table, in whichever process, and refuses more than ``limit``.
+
+    Inside a ``with`` block every fit is written down before the table is read, and refused if not so much is left:
+
+    >>> with quietly.Ledger("people.ledger", quietly.Budget(3.0, 1e-6)) as ledger:  # doctest: +SKIP
+    ...     quietly.LogisticRegression(epsilon=1.0, delta=1e-7, schema=schema).fit(X, y)
+    ...     print(ledger)
+
+    ``limit`` is needed where the file is not there yet. ``refits="charge"`` lets ``cross_val_score``, ``GridSearchCV`` and the like
+    fit as often as the limit allows, each fit being charged in full; by default they are refused. What is spent adds up, epsilon with
+    epsilon and delta with delta: that holds whatever was learnt from one fit before the next was planned.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], limit: Budget | None = None, *, refits: str = "refuse"
+    ) -> None:
+        if refits not in ("refuse", "charge"):
+            raise ParameterError(f'refits must be "refuse" or "charge", but is {refits!r}')
+        self.refits = refits
+        self._file = LedgerFile(os.fspath(path), limit)
+
+    @property
+    def limit(self) -> Budget:
+        """What may be spent in all."""
+        return self._file.limit
+
+    @property
+    def spent(self) -> tuple[float, float]:
+        """(epsilon, delta) of all that was spent."""
+        return self._file.spent
+
+    @property
+    def left(self) -> tuple[float, float]:
+        """(epsilon, delta) that may still be spent."""
+        return self._file.left
+
+    @property
+    def entries(self) -> list[tuple[int, str, float, float]]:
+        """All that was spent: (seconds since 1970, what, epsilon, delta)."""
+        return self._file.entries
+
+    def __str__(self) -> str:
+        return str(self._file)
+
+    def __enter__(self) -> Self:
+        with _lock:
+            _open.append(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with _lock:
+            _open.remove(self)
+
+
+@contextmanager
+def for_free() -> Iterator[None]:
+    """Fits in here are of public rows: nothing is charged or refused."""
+    _free.on = True
+    try:
+        yield
+    finally:
+        _free.on = False
+
+
+def to_charge(epsilon: float) -> LedgerFile | None:
+    """The ledger that a fit is charged to, if one is open; refuses refits that would spend silently."""
+    if getattr(_free, "on", False):
+        return None
+    ledger = _open[-1] if _open else None
+    if epsilon != float("inf") and not (ledger and ledger.refits == "charge"):
+        refitter = _refitter()
+        if refitter is not None:
+            raise RefitError(
+                f"{refitter} would fit this estimator several times on the same rows, and every fit spends epsilon {epsilon} again. "
+                "Nothing was spent. Use quietly.tune(...), which pays once; or choose on public rows, for free, with "
+                'quietly.tune(..., public=(X, y)); or pay for every fit, within `with quietly.Ledger(path, limit, refits="charge"):` and '
+                "with n_jobs=None."
+            )
+    return ledger._file if ledger else None
+
+
+def _refitter() -> str | None:
+    """The part of scikit-learn that called, unless it fits only once."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name.startswith("sklearn.") and not name.startswith(_ONCE):
+            return ".".join(name.split(".")[:2])
+        frame = frame.f_back
+    return None

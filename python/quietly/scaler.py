@@ -1,0 +1,126 @@
+"""Private means and standard deviations, for whatever comes next in a pipeline."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+
+from . import ledger, tables
+from ._quietly import Certificate, Scaler, Schema
+from .errors import DataError, ParameterError
+from .estimators import _DEFAULT, _ROWS, NotFittedError, _seed
+
+
+class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Numbers less their mean and over their standard deviation, both found privately in one release.
+
+    A number beyond the range that the schema gives its column counts as the end of that range, in ``fit`` and in ``transform``. What comes out
+    therefore has a range, too (``schema_``), which follows from the schema and from what was released. A quietly estimator without a
+    schema that is handed the very array that ``transform`` gave, as in a ``Pipeline``, takes that range for its own.
+
+    All parameters are keywords. ``epsilon`` and ``delta`` are the most that may be spent (no delta: below 1 / (10 rows)); ``schema``
+    gives every column a range; ``rows`` is about how many rows there are; ``neighbours`` is add-remove or replace-one. ``random_state``
+    is for tests only; ``n_jobs`` is the number of threads, and changes no bit.
+
+    After ``fit``: ``mean_``, ``scale_``, ``var_``, ``noise_`` (the standard deviation of the noise in each mean), ``schema_`` and
+    ``certificate_``.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        schema: Schema | None = None,
+        rows: int | None = None,
+        neighbours: str = "add-remove",
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.rows = rows
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Asks the table for the means and standard deviations of its columns. Every fit spends."""
+        if self.schema is not None and not isinstance(self.schema, Schema):
+            raise ParameterError("schema must be a quietly.Schema, or None")
+        names = tables.column_names(X)
+        named = names is not None
+        if names is None:
+            X = tables.array_of(X)
+            width = X.shape[1] if X.ndim == 2 else 0
+            known = self.schema.columns if self.schema is not None else []
+            names = known if len(known) == width and "*" not in known else [f"x{k}" for k in range(width)]
+        table = tables.table(tables.parts_of(X, names))
+        if not table.rows:
+            raise DataError("0 sample(s) (an empty table) while a minimum of 1 is required.")
+        public = [] if self.schema is not None else [_DEFAULT]
+        columns: dict[str, Any] = {name: (-1.0, 1.0) for name in names}
+        schema = self.schema if self.schema is not None else Schema(columns)
+        rows = self.rows if self.rows is not None else schema.rows
+        if rows is None:
+            rows, public = table.rows, [*public, _ROWS]
+        wishes = {**self.get_params(deep=False), "rows": rows, "random_state": _seed(self.random_state)}
+        self._adopt(Scaler.fit(table, schema, wishes, public, ledger.to_charge(self.epsilon)))
+        self._columns = names
+        self.n_features_in_ = len(names)
+        if named:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.schema_ = Schema(dict(zip(names, self._scaler.ranges)), rows=rows)
+        return self
+
+    def _adopt(self, scaler: Scaler) -> None:
+        self._scaler = scaler
+        self.certificate_: Certificate = scaler.certificate
+        self.mean_ = np.asarray(scaler.means)
+        self.scale_ = np.asarray(scaler.deviations)
+        self.var_ = self.scale_**2
+        self.noise_ = np.asarray(scaler.noise)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Every number less its column's mean and over its standard deviation."""
+        if not hasattr(self, "_scaler"):
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet: call 'fit' first.")
+        names = tables.column_names(X)
+        if names is None:
+            X = tables.array_of(X)
+            if X.ndim == 2 and X.shape[1] != self.n_features_in_:
+                raise DataError(
+                    f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                    f"{self.n_features_in_} features as input"
+                )
+            names = self._columns
+        table = tables.table(tables.parts_of(X, names))
+        if not table.rows:
+            raise DataError("0 sample(s) (an empty table) while a minimum of 1 is required.")
+        numbers = np.frombuffer(self._scaler.transform(table, self.n_jobs), dtype=np.float64)
+        scaled = numbers.reshape(-1, self.n_features_in_)
+        tables.describe(scaled, self._scaler.ranges)
+        return scaled
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        scaler = state.pop("_scaler", None)
+        state.pop("certificate_", None)
+        if scaler is not None:
+            state["_scaler_file"] = scaler.to_json()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        text = state.pop("_scaler_file", None)
+        super().__setstate__(state)
+        if text is not None:
+            self._adopt(Scaler.of_json(text))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

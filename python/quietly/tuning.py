@@ -1,0 +1,114 @@
+"""Choosing hyper-parameters without paying for every try."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+
+from . import _quietly, ledger
+from .errors import ParameterError
+from .estimators import _Private, _seed
+
+__all__ = ["tune"]
+
+E = TypeVar("E", bound=_Private)
+Rows = tuple[Any, Any]
+
+# These are not for choosing: they say what is public, what is spent, and by whom.
+_FIXED = {
+    "epsilon", "delta", "schema", "rows", "target", "neighbours", "random_state", "n_jobs", "classes", "target_range", "verbose",
+}  # fmt: skip
+
+_CHOSEN = "hyper-parameters were chosen on rows that are public"
+
+
+def tune(
+    estimator: E,
+    grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
+    X: Any,
+    y: Any,
+    *,
+    trials: float | None = None,
+    share: float = 0.2,
+    validation: Rows | None = None,
+    validation_is_public: bool = False,
+    public: Rows | None = None,
+) -> E:
+    """The best of the candidates in ``grid``, fitted, within the ``epsilon`` and ``delta`` of ``estimator`` in all.
+
+    A random number of trials is made. Each draws a candidate, fits it, and scores it privately on rows that it has not seen: a ``share``
+    of the table that is drawn at random and kept apart, or ``validation=(X, y)``, which must hold other people. The best model is
+    released, and nothing else. That costs a little less than two fits, however many candidates there are; how many trials were made is
+    not told, and must not be: whoever can watch the clock is not covered.
+
+    ``trials`` is their number in the mean (from 2 to 1000; by default four for each candidate, and at least 10). Few may be made by chance:
+    with a mean of 10 every fourth run makes a single one, so ask for more rather than fewer; it costs time, and hardly any epsilon.
+
+    With ``validation_is_public=True`` scores are exact. With ``public=(X, y)`` everything is chosen on those public rows, for free, and
+    the table is fitted once, with all of epsilon.
+
+    The result is a new estimator, fitted, with ``best_params_`` and ``best_score_`` (R2, or the share of rows that are right). What was chosen
+    is in its certificate.
+    """
+    candidates = _candidates(estimator, grid)
+    if public is not None:
+        if validation is not None:
+            raise ParameterError("give public=(X, y) or validation=(X, y), not both")
+        best, score = _on_public(estimator, candidates, public)
+        chosen: E = clone(estimator).set_params(**candidates[best])
+        chosen._fit(X, y, [_CHOSEN])
+    else:
+        if trials is None:
+            trials = float(min(max(10, 4 * len(candidates)), 1000))
+        table, schema, wishes, taken, names, named = estimator._prepare(X, y)
+        held = None
+        if validation is not None:
+            held = estimator._prepare(*validation)[0]
+        elif validation_is_public:
+            raise ParameterError("validation_is_public goes with validation=(X, y)")
+        trying = {"trials": float(trials), "share": float(share), "public": bool(validation_is_public)}
+        asked = [{**wishes, **candidate} for candidate in candidates]
+        account = ledger.to_charge(estimator.epsilon)
+        best, score, model = _quietly.tune(table, held, schema, asked, trying, taken, account)
+        chosen = clone(estimator).set_params(**candidates[best])
+        chosen._adopt(model, names, named)
+    chosen.best_params_ = candidates[best]
+    chosen.best_score_ = score
+    return chosen
+
+
+def _candidates(estimator: Any, grid: Any) -> list[dict[str, Any]]:
+    if not isinstance(estimator, _Private):
+        raise ParameterError(
+            f"estimator must be one of quietly's models, but is a {type(estimator).__name__}: fit a scaler first, and tune what follows it"
+        )
+    try:
+        candidates = [dict(candidate) for candidate in ParameterGrid(grid)]
+    except (TypeError, ValueError):
+        raise ParameterError("grid must be a dict of lists, such as {'ridge': [0.01, 0.1]}, or a list of such dicts") from None
+    known = set(estimator.get_params(deep=False))
+    for name in sorted({name for candidate in candidates for name in candidate}):
+        if name not in known:
+            raise ParameterError(f"{type(estimator).__name__} has no parameter {name!r}")
+        if name in _FIXED:
+            raise ParameterError(f"{name} is not for choosing: it says what is public, or what is spent. Set it in the estimator")
+    return candidates
+
+
+def _on_public(estimator: Any, candidates: list[dict[str, Any]], public: Rows) -> tuple[int, float]:
+    """The place and the mean score of the candidate that is best on public rows, each with five draws of its noise."""
+    X, y = public
+    table, schema, wishes, _, names, named = estimator._prepare(X, y)
+    first, second = table.halves(_seed(estimator.random_state))
+    scores = []
+    for candidate in candidates:
+        asked = {**wishes, **candidate, "rows": max(1, table.rows // 2) if table.rows else wishes["rows"]}
+        drawn = [
+            _quietly.Model.fit(first, schema, {**asked, "random_state": None}, []).score(second, estimator.n_jobs)
+            for _ in range(5)
+        ]
+        scores.append(float(np.mean(drawn)))
+    best = int(np.argmax(scores))
+    return best, scores[best]
