@@ -14,6 +14,7 @@ use crate::{
     failure::Failure,
     fit::{Fit, PlanOnly},
     init::Init,
+    ledger,
     methods::Methods,
     number::{Count, Number, Numbers},
     predict::Predict,
@@ -61,6 +62,8 @@ pub(crate) enum Verb {
     Certificate(Show),
     /// What a model has learnt: weights, or a network's curves
     Show(Look),
+    /// What may be spent on a table, and what was
+    Budget(ledger::Account),
     /// Methods side by side on a table that is public
     Compare(SideBySide),
     /// Whether a signal can be learnt at a budget, and what would be enough

@@ -73,7 +73,7 @@ fn page() -> String {
          Every refusal has a code that stays. `quietly explain CODE` prints what stands here; this page is made by\n\
          `quietly explain --markdown` and a test compares them.\n\n\
          Exit status: 0 done; 1 refused, as the parameters, the theorems, the budget or the schema do not allow it\n\
-         (A codes, D codes but D01 and D03, C10, Q02, Q03), or an audit caught a violation (C13); 2 not understood or\n\
+         (A codes, D codes but D01 and D03, C10, Q02, Q03, Q07), or an audit caught a violation (C13); 2 not understood or\n\
          broken (the others); 130 interrupted (Q06). Errors go to stderr, with `--json` as JSON, and then no answer goes\n\
          to stdout, but for C13, whose numbers do. No message holds a value from a table.\n\n\
          The examples below work in a folder that holds the made-up clinic:\n\n\

@@ -15,6 +15,7 @@ use crate::{
     auto::Chosen,
     expand::{self, Expand},
     failure::Failure,
+    ledger::Charging,
     loss::{Model, Shape},
     network::Network,
     number::{Count, Number},
@@ -226,6 +227,8 @@ pub(crate) struct Fit {
     /// The model file to write; TARGET.quietly by default
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    charging: Charging,
     /// A fixed seed, for tests: whoever knows it can remove the noise
     #[arg(long, value_name = "N")]
     seed: Option<Count>,
@@ -289,6 +292,7 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let mut inputs = fit.table.files.clone();
     inputs.push(fit.schema.path(&fit.table.files[0]));
     inputs.extend(fit.recipe.public.clone());
+    inputs.extend(fit.charging.file().map(Into::into));
     output::probe(&path, &inputs)?;
     let (key, threads) = (key(fit.seed)?, reading.threads()?);
     if !reading.json {
@@ -298,6 +302,8 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     }
     let open = |file: &PathBuf| reading.open(std::slice::from_ref(file), schema.features);
     let public = fit.recipe.public.as_ref().map(open).transpose()?;
+    let what = format!("{} of {}", title(plan.link, plan.network.is_some()), columns.target);
+    let left = fit.charging.charge(&what, plan.budget)?;
     let progress = Progress::new("reading");
     let reads = Reads { source: &source, public: public.as_ref(), encoding: &encoding };
     let model = plan.fit_from(reads, &schema.unit, key, threads, &mut |at| {
@@ -332,6 +338,9 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     }
     let path = path.display();
     screen.say(&format!("saved {path}"))?;
+    if let Some(left) = left {
+        screen.say(&left)?;
+    }
     let show = match plan.network {
         Some(_) => format!("\n      quietly show {path} --output functions.svg"),
         None => String::new(),

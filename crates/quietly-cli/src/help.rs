@@ -92,7 +92,7 @@ const ATTACKS: [(&str, &str, &str, &str); 2] = [
 ];
 
 /// A verb, what must be typed before, an example, and what flags cannot say.
-const TABLES: [(&str, &[&str], &str, &str); 13] = [
+const TABLES: [(&str, &[&str], &str, &str); 14] = [
     (
         "example",
         &[],
@@ -163,6 +163,13 @@ const TABLES: [(&str, &[&str], &str, &str); 13] = [
         "A model is public, and so is all that can be read from it: no table is opened. Of a\n\
          network (quietly fit kan) --output draws what each column does to predictions, in the\n\
          column's own units.",
+    ),
+    (
+        "budget",
+        &[],
+        "quietly budget clinic.ledger --limit 3 --delta 1e-5",
+        "`quietly fit --ledger clinic.ledger` writes down what a fit costs before it reads the table,\n\
+         and refuses if not so much is left. Epsilons and deltas add up.",
     ),
     (
         "compare",

@@ -40,6 +40,7 @@ mod fit;
 mod help;
 mod hints;
 mod init;
+mod ledger;
 mod loss;
 mod methods;
 mod network;
@@ -107,6 +108,7 @@ fn run() -> Result<(), Failure> {
         Verb::Evaluate(evaluate) => evaluate::run(evaluate, &mut screen),
         Verb::Certificate(show) => certificate::run(show, &mut screen),
         Verb::Show(look) => show::run(look, &mut screen),
+        Verb::Budget(account) => ledger::run(account, &mut screen),
         Verb::Compare(compare) => side_by_side::run(compare, &mut screen),
         Verb::Diagnose(asked) => diagnose::run(asked, &mut screen),
         Verb::Reproduce { what } => reproduce::run(what, &mut screen),

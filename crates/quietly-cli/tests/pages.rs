@@ -20,7 +20,7 @@ const SCHEMES: [&str; 9] = [
     "correlated",
 ];
 
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 14] = [
     "example",
     "init",
     "bounds",
@@ -31,6 +31,7 @@ const TABLES: [&str; 13] = [
     "evaluate",
     "certificate",
     "show",
+    "budget",
     "compare",
     "diagnose",
     "reproduce",

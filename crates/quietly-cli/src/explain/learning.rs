@@ -1,7 +1,7 @@
 //! Q: a fit, a model or an evaluation goes wrong.
 use super::Entry;
 
-pub(super) const ENTRIES: [Entry; 6] = [
+pub(super) const ENTRIES: [Entry; 7] = [
     Entry {
         code: "Q01",
         title: "there is no randomness",
@@ -50,5 +50,13 @@ pub(super) const ENTRIES: [Entry; 6] = [
               and what was in memory is gone. The exit status is 130.",
         fix: "Start again. A fit that was stopped released nothing, so it cost nothing.",
         example: "quietly fit linear clinic.csv --target days --epsilon 1 --output days.quietly",
+    },
+    Entry {
+        code: "Q07",
+        title: "the ledger has not so much left",
+        why: "What is spent on a table adds up, and whoever owns it has set a limit. The run would go beyond it, so the table \
+              was not read.",
+        fix: "Ask for a smaller epsilon or delta; `quietly budget LEDGER` tells what is left. A limit cannot be raised.",
+        example: "quietly budget clinic.ledger --limit 3 --delta 1e-5",
     },
 ];
