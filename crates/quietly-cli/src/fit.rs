@@ -6,14 +6,11 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use quietly::{
-    Encoding, Expansion, Link, Method, Plan, ReadOptions, Reads, Regression, Schema, Source,
-};
+use quietly::{Asked, Encoding, Expansion, Link, Method, Plan, ReadOptions, Reads, Schema, Source};
 use serde_json::{Value, json};
 
 use crate::{
     auto::Chosen,
-    expand::{self, Expand},
     failure::Failure,
     ledger::Charging,
     loss::{Model, Shape},
@@ -64,7 +61,7 @@ pub(crate) struct Recipe {
     radius: Option<Number>,
     /// Make many features of few first: splines[=P] of every number, or waves[=COUNT] of all features
     #[arg(long, value_name = "HOW")]
-    expand: Option<Expand>,
+    expand: Option<String>,
     #[command(flatten)]
     shape: Shape,
     #[command(flatten)]
@@ -90,8 +87,8 @@ impl Recipe {
         if let Some(radius) = self.radius {
             flags += &format!(" --radius {}", radius.0);
         }
-        if let Some(expand) = self.expand {
-            flags += &expand.typed();
+        if let Some(expand) = &self.expand {
+            flags += &format!(" --expand {expand}");
         }
         if let Some(public) = &self.public {
             flags += &format!(" --public {}", public.display());
@@ -109,47 +106,21 @@ impl Recipe {
     }
 
     fn plan(&self, model: Model, schema: &Schema, encoding: &Encoding) -> Result<Plan, Failure> {
-        let (budget, method) = (self.spending.budget(schema.rows)?, method(&self.method)?);
+        let method = method(&self.method)?;
+        let mut asked = Asked::new(model.family());
         if model == Model::Kan {
-            let about = (schema.rows, budget);
-            return self
-                .network(method)
-                .and_then(|network| network.plan(encoding, about, (self.radius, self.step_size)));
-        }
-        if self.network.is_asked_for() {
+            self.network(method)?.ask(&mut asked.network)?;
+        } else if self.network.is_asked_for() {
             return Err(stray("for `fit kan` alone", &self.network.typed()));
         }
-        let expansion = self.expand.map(|expand| expand.expansion(encoding)).transpose()?;
-        let width = expansion.as_ref().map_or(encoding.width(), Expansion::width);
-        let expanding = |plan: Plan| match &expansion {
-            Some(expansion) => Ok(plan.expanding(expansion.clone())?),
-            None => Ok(plan),
-        };
-        let link = match model {
-            Model::Linear if self.shape.is_plain() && is_regression(method) => Link::Linear,
-            Model::Relu => Link::Relu,
-            _ => {
-                let about = (schema.rows, budget);
-                let wishes = (self.radius, self.steps, self.step_size);
-                let rows = (encoding, expansion.as_ref());
-                return expanding(self.shape.plan(model, method, wishes, rows, about)?);
-            }
-        };
-        encoding.expect_range().map_err(quietly::Error::from)?;
-        let mut regression = Regression::new(link).method(method);
-        if let Some(steps) = self.steps {
-            regression = regression.steps(steps.get("steps")?);
-        }
-        if let Some(size) = self.step_size {
-            regression = regression.step_size(size.0);
-        }
-        if let Some(radius) = self.radius {
-            regression = regression.radius(radius.0);
-        }
-        if self.public.is_some() {
-            regression = regression.with_public_rows();
-        }
-        expanding(regression.plan(schema.rows, width, budget)?)
+        asked.method.clone_from(&self.method);
+        asked.steps = self.steps.map(|steps| steps.get("steps")).transpose()?;
+        asked.step_size = self.step_size.map(|size| size.0);
+        asked.radius = self.radius.map(|radius| radius.0);
+        asked.expand.clone_from(&self.expand);
+        asked.public_rows = self.public.is_some();
+        self.shape.ask(&mut asked);
+        Ok(asked.plan(encoding, schema.rows, self.spending.budget(schema.rows)?)?)
     }
 }
 
@@ -167,7 +138,7 @@ impl Recipe {
     fn not_of_networks(&self, method: Method) -> String {
         let steps = self.steps.map(|steps| format!(" --steps {}", steps.shown()));
         let method = (method != Method::Auto).then(|| format!(" --method {}", self.method));
-        let expand = self.expand.map(Expand::typed);
+        let expand = self.expand.as_ref().map(|how| format!(" --expand {how}"));
         let public = self.public.as_ref().map(|file| format!(" --public {}", file.display()));
         let others = [steps, method, expand, public].map(Option::unwrap_or_default);
         self.shape.typed() + &others.concat()
@@ -183,11 +154,6 @@ fn stray(whose: &'static str, flags: &str) -> Failure {
         got: format!("{got}, which is {whose}"),
     }
     .into()
-}
-
-/// Whether it fits squares in a way of its own.
-fn is_regression(method: Method) -> bool {
-    !method.is_convex() || method == Method::DpSgd
 }
 
 /// The method of this name.
@@ -355,10 +321,21 @@ fn headline(plan: &Plan, target: &str, schema: &Schema, screen: &Screen) -> Stri
         "{} of {target} on {} features{}, about {} rows (one {} each)",
         title(plan.link, plan.network.is_some()),
         plan.inputs(),
-        expand::in_words(plan.expansion.as_ref()),
+        expanded(plan.expansion.as_ref()),
         plan.rows,
         schema.unit
     ))
+}
+
+/// The expansion in a headline: `, as 48 splines`.
+fn expanded(expansion: Option<&Expansion>) -> String {
+    let Some(expansion) = expansion else { return String::new() };
+    match expansion {
+        Expansion::Splines { functions, .. } => {
+            format!(" ({functions} splines for each number: {} in all)", expansion.width())
+        }
+        Expansion::Waves { count, .. } => format!(" (through {count} waves)"),
+    }
 }
 
 /// What is made, in words.

@@ -1,11 +1,8 @@
-//! Which model is fitted, and by which planner.
+//! Which model is fitted, and what its weights are held to.
 use clap::{Args, ValueEnum};
-use quietly::{Budget, Convex, Encoding, Expansion, Loss, Method, Plan, Set};
+use quietly::{Asked, Family};
 
-use crate::{
-    failure::Failure,
-    number::{Count, Number},
-};
+use crate::number::Number;
 
 /// What can be fitted.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -42,6 +39,19 @@ impl Model {
             Model::Auto => "auto",
         }
     }
+
+    /// The same for the planner.
+    pub(crate) fn family(self) -> Family {
+        match self {
+            Model::Linear | Model::Auto => Family::Linear,
+            Model::Relu => Family::Relu,
+            Model::Logistic => Family::Logistic,
+            Model::Svm => Family::Svm,
+            Model::Robust => Family::Robust,
+            Model::Quantile => Family::Quantile,
+            Model::Kan => Family::Kan,
+        }
+    }
 }
 
 /// What a loss and its weights are held to.
@@ -67,17 +77,7 @@ pub(crate) struct Shape {
     rate: Option<Number>,
 }
 
-/// Corners are rounded over this part of half the target's range, or of a margin.
-const CORNER: f64 = 0.05;
-/// Residuals count in full up to this part of half the target's range.
-const ROBUST: f64 = 0.1;
-
 impl Shape {
-    /// Whether a linear model needs the convex planner.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.constraint.is_none() && self.ridge.is_none() && self.lasso.is_none()
-    }
-
     /// The flags, to be typed again.
     pub(crate) fn typed(&self) -> String {
         let mut flags = String::new();
@@ -99,96 +99,12 @@ impl Shape {
         flags
     }
 
-    /// The plan of a convex model.
-    pub(crate) fn plan(
-        &self,
-        model: Model,
-        method: Method,
-        (radius, steps, step_size): (Option<Number>, Option<Count>, Option<Number>),
-        (encoding, expansion): (&Encoding, Option<&Expansion>),
-        (rows, budget): (u64, Budget),
-    ) -> Result<Plan, Failure> {
-        let loss = self.loss(model, method, encoding)?;
-        let (width, longest) = match expansion {
-            Some(expansion) => (expansion.width(), expansion.longest(encoding).hypot(1.0)),
-            None => (encoding.width(), longest(encoding)),
-        };
-        let mut convex = Convex::new(loss).method(method).rows_within(longest);
-        if let Some(name) = &self.constraint {
-            convex = convex.within(set(name, radius.map_or(1.0, |r| r.0))?);
-        }
-        if let Some(steps) = steps {
-            convex = convex.steps(steps.get("steps")?);
-        }
-        if let Some(size) = step_size {
-            convex = convex.step_size(size.0);
-        }
-        if let Some(ridge) = self.ridge {
-            convex = convex.ridge(ridge.0);
-        }
-        if let Some(lasso) = self.lasso {
-            convex = convex.lasso(lasso.0);
-        }
-        if let (Some(theta), Some(rate)) = (self.theta, self.rate) {
-            convex = convex.growing(theta.0, rate.0);
-        }
-        Ok(convex.plan(rows, width, budget)?)
+    /// Puts them into words that the planner takes.
+    pub(crate) fn ask(&self, asked: &mut Asked) {
+        let number = |given: Option<Number>| given.map(|number| number.0);
+        asked.constraint.clone_from(&self.constraint);
+        (asked.ridge, asked.lasso) = (number(self.ridge), number(self.lasso));
+        asked.level = number(self.level);
+        asked.growth = number(self.theta).zip(number(self.rate));
     }
-
-    fn loss(&self, model: Model, method: Method, encoding: &Encoding) -> Result<Loss, Failure> {
-        let classes = || encoding.expect_classes().map_err(quietly::Error::from);
-        if !matches!(model, Model::Logistic | Model::Svm) {
-            encoding.expect_range().map_err(quietly::Error::from)?;
-        }
-        let level = self.level.map_or(0.5, |l| l.0);
-        Ok(match model {
-            Model::Logistic => match classes()?.class_count() {
-                2 => Loss::Logistic,
-                classes => Loss::Softmax { classes },
-            },
-            Model::Svm => {
-                let count = classes()?.class_count();
-                if count != 2 {
-                    let (name, want) = (
-                        "classes of a support vector machine",
-                        "two; take `fit logistic` for more",
-                    );
-                    return Err(
-                        quietly::Error::Parameter { name, want, got: count.to_string() }.into()
-                    );
-                }
-                if method == Method::PhasedErm {
-                    Loss::Hinge
-                } else {
-                    Loss::SmoothHinge { width: 0.5 }
-                }
-            }
-            Model::Robust => Loss::Huber { width: ROBUST },
-            Model::Quantile if method == Method::PhasedErm => Loss::Quantile { level },
-            Model::Quantile => Loss::SmoothQuantile { level, width: CORNER },
-            Model::Linear | Model::Relu | Model::Kan | Model::Auto => Loss::Squared,
-        })
-    }
-}
-
-/// The set of this name and size.
-fn set(name: &str, size: f64) -> Result<Set, Failure> {
-    match name {
-        "l1" => Ok(Set::L1 { radius: size }),
-        "l2" => Ok(Set::L2 { radius: size }),
-        "linf" => Ok(Set::Linf { radius: size }),
-        "simplex" => Ok(Set::Simplex { total: size }),
-        _ => Err(Failure::Unreadable {
-            flag: "--constraint".into(),
-            typed: name.into(),
-            wanted: "l1, l2, linf or simplex".into(),
-        }),
-    }
-}
-
-/// What no row's norm exceeds, with its constant: a column gives at most 1, in however many features.
-fn longest(encoding: &Encoding) -> f64 {
-    let mut columns: Vec<&str> = encoding.features().iter().map(|f| f.column.as_str()).collect();
-    columns.dedup();
-    (columns.len() as f64 + 1.0).sqrt()
 }

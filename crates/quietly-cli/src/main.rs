@@ -3,7 +3,7 @@
 //! This crate reads flags, asks `quietly` and `quietly-accounting`, and prints. There is no privacy arithmetic in it.
 //!
 //! * `args` declares the command line, `help` its pages; `tables`, `scheme` and `correlated` turn flags into questions.
-//! * `init`, `bounds`, `fit` (with `plan`, `loss`, `network`, `expand` and `auto`), `methods`, `predict`, `evaluate`, `certificate`, `show`, `diagnose` and `example` are the verbs on tables.
+//! * `init`, `bounds`, `fit` (with `plan`, `loss`, `network` and `auto`), `methods`, `predict`, `evaluate`, `certificate`, `show`, `diagnose` and `example` are the verbs on tables.
 //! * `side_by_side` (`quietly compare`) and `reproduce` try methods against each other, by `trial`, and draw with `chart`.
 //! * `account`, `calibrate`, `compare` and `explain` are the verbs on mechanisms.
 //! * `audit` attacks on made-up tables, and draws what it saw with `svg`.
@@ -33,7 +33,6 @@ mod correlated;
 mod diagnose;
 mod evaluate;
 mod example;
-mod expand;
 mod explain;
 mod failure;
 mod fit;

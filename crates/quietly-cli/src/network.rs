@@ -1,19 +1,10 @@
 //! `quietly fit kan`: the flags of a network.
 use clap::Args;
-use quietly::{
-    Budget, Encoding, Kind, Mixing, Plan,
-    kan::{
-        Average, Clip, Input, Kan, LastLayer, NetworkLoss, NetworkNoise, NetworkShape, Sampling,
-    },
-};
 
 use crate::{
     failure::Failure,
     number::{Count, Number},
 };
-
-/// Residuals count in full up to this part of half the target's range.
-const ROBUST: f64 = 0.25;
 
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Networks (fit kan)")]
@@ -57,81 +48,29 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// The plan of a network.
-    pub(crate) fn plan(
-        &self,
-        encoding: &Encoding,
-        (rows, budget): (u64, Budget),
-        (radius, step_size): (Option<Number>, Option<Number>),
-    ) -> Result<Plan, Failure> {
-        let mut kan = Kan::new(self.shape(encoding)?);
-        if let Some(how) = &self.sampling {
-            kan = kan.sampling(one_of("--sampling", how, &SAMPLINGS)?);
-        }
-        if let Some(batches) = self.batches {
-            kan = kan.batches(batches.get("batches")?);
-        }
-        if let Some(passes) = self.passes {
-            kan = kan.passes(passes.get("passes")?);
-        }
-        if let Some(how) = &self.noise {
-            kan = kan.noise(noise(how)?);
-        }
-        if let Some(clip) = &self.clip {
-            let norm = || number("--clip", clip, "a norm such as 0.3, or never");
-            kan = kan.clip(if clip == "never" { Clip::Never } else { Clip::At(norm()?) });
-        }
-        if let Some(momentum) = self.momentum {
-            kan = kan.momentum(momentum.0);
-        }
-        if let Some(which) = &self.average {
-            kan = kan.average(one_of("--average", which, &AVERAGES)?);
-        }
-        if let Some(seed) = self.network_seed {
-            kan = kan.seed(seed.get("network seed")?);
-        }
-        if let Some(radius) = radius {
-            kan = kan.within(radius.0);
-        }
-        if let Some(size) = step_size {
-            kan = kan.step_size(size.0);
-        }
-        Ok(kan.plan(rows, budget)?)
-    }
-
-    fn shape(&self, encoding: &Encoding) -> Result<NetworkShape, Failure> {
-        let classes = encoding.target().map_or(0, |target| target.class_count());
-        let loss = match classes {
-            0 => {
-                encoding.expect_range().map_err(quietly::Error::from)?;
-                NetworkLoss::Huber { width: ROBUST }
-            }
-            2 => NetworkLoss::Logistic,
-            classes => NetworkLoss::Softmax { classes },
-        };
-        let input = |kind: &Kind| match kind {
-            Kind::Number { .. } => Input::Spline,
-            _ => Input::Plain,
-        };
-        let inputs: Vec<Input> = encoding.features().iter().map(|f| input(&f.kind)).collect();
-        let mut shape = NetworkShape::new(inputs, loss);
+    /// Puts them into words that the planner takes.
+    pub(crate) fn ask(&self, asked: &mut quietly::Network) -> Result<(), Failure> {
+        let count =
+            |given: Option<Count>, name: &'static str| given.map(|c| c.get(name)).transpose();
         if let Some(hidden) = &self.hidden {
             let unit = |part: &str| part.trim().parse::<usize>().ok();
             let units: Option<Vec<usize>> = hidden.split(',').map(unit).collect();
-            shape.hidden = units.ok_or_else(|| {
-                unreadable("--hidden", hidden, "units of every hidden layer, such as 32 or 32,16")
-            })?;
+            let (flag, typed) = ("--hidden".into(), hidden.clone());
+            let wanted = "units of every hidden layer, such as 32 or 32,16".into();
+            asked.hidden = Some(units.ok_or(Failure::Unreadable { flag, typed, wanted })?);
         }
-        if let Some(basis) = self.basis {
-            shape.basis = basis.get("basis")? as usize;
-        }
-        if let Some(degree) = self.degree {
-            shape.degree = degree.get("degree")? as usize;
-        }
-        if let Some(how) = &self.last_layer {
-            shape.last = one_of("--last-layer", how, &LAST_LAYERS)?;
-        }
-        Ok(shape)
+        asked.basis = count(self.basis, "basis")?.map(|p| p as usize);
+        asked.degree = count(self.degree, "degree")?.map(|o| o as usize);
+        asked.batches = count(self.batches, "batches")?;
+        asked.passes = count(self.passes, "passes")?;
+        asked.network_seed = count(self.network_seed, "network seed")?;
+        asked.momentum = self.momentum.map(|beta| beta.0);
+        asked.last_layer.clone_from(&self.last_layer);
+        asked.sampling.clone_from(&self.sampling);
+        asked.noise.clone_from(&self.noise);
+        asked.clip.clone_from(&self.clip);
+        asked.average.clone_from(&self.average);
+        Ok(())
     }
 
     /// The flags, to be typed again.
@@ -166,51 +105,4 @@ impl Network {
     pub(crate) fn is_asked_for(&self) -> bool {
         !self.typed().is_empty()
     }
-}
-
-const SAMPLINGS: [(&str, Sampling); 5] = [
-    ("full", Sampling::Full),
-    ("poisson", Sampling::Poisson),
-    ("bins", Sampling::Bins),
-    ("cyclic", Sampling::Cyclic),
-    ("fixed-size", Sampling::FixedSize),
-];
-const AVERAGES: [(&str, Average); 4] = [
-    ("last", Average::Last),
-    ("half", Average::Half),
-    ("all", Average::All),
-    ("lot", Average::Lot),
-];
-const LAST_LAYERS: [(&str, LastLayer); 2] =
-    [("fixed", LastLayer::Fixed), ("trainable", LastLayer::Trainable)];
-
-fn one_of<T: Copy>(flag: &str, typed: &str, all: &[(&str, T)]) -> Result<T, Failure> {
-    let found = all.iter().find(|(name, _)| *name == typed);
-    let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
-    found.map(|(_, value)| *value).ok_or_else(|| unreadable(flag, typed, &names.join(", ")))
-}
-
-fn noise(typed: &str) -> Result<NetworkNoise, Failure> {
-    let wanted = "independent, tree, lambda=L with 0 <= L < 1, or bands=J";
-    match typed.split_once('=') {
-        None if typed == "independent" => Ok(NetworkNoise::Independent),
-        None if typed == "tree" => Ok(NetworkNoise::Tree),
-        Some(("lambda", lambda)) => {
-            let mixing = Mixing::lambda(number("--noise", lambda, wanted)?)?;
-            Ok(NetworkNoise::Mixed { mixing })
-        }
-        Some(("bands", bands)) => {
-            let bands = bands.parse().map_err(|_| unreadable("--noise", typed, wanted))?;
-            Ok(NetworkNoise::Mixed { mixing: Mixing::bands(bands)? })
-        }
-        _ => Err(unreadable("--noise", typed, wanted)),
-    }
-}
-
-fn number(flag: &str, typed: &str, wanted: &str) -> Result<f64, Failure> {
-    typed.parse().map_err(|_| unreadable(flag, typed, wanted))
-}
-
-fn unreadable(flag: &str, typed: &str, wanted: &str) -> Failure {
-    Failure::Unreadable { flag: flag.into(), typed: typed.into(), wanted: wanted.into() }
 }

@@ -134,11 +134,8 @@ pub(crate) struct Spending {
 
 impl Spending {
     pub(crate) fn budget(&self, rows: u64) -> Result<Budget, Failure> {
-        let delta = self.delta.map_or_else(|| usual_delta(rows), |d| d.0);
-        if delta == 0.0 && self.epsilon.0.is_finite() {
-            return Ok(Budget::pure(self.epsilon.0)?.under(self.neighbours()));
-        }
-        Ok(Budget::new(self.epsilon.0, delta)?.under(self.neighbours()))
+        let budget = Budget::usual(self.epsilon.0, self.delta.map(|delta| delta.0), rows)?;
+        Ok(budget.under(self.neighbours()))
     }
 
     /// The flags that differ from their defaults, to be typed again.

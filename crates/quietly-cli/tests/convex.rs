@@ -122,7 +122,7 @@ fn what_does_not_go_together_is_refused() {
     let folder = folder();
     for (line, say) in [
         ("logistic --target y", "needs values"),
-        ("svm --target kind", "two; take `fit logistic`"),
+        ("svm --target kind", "two; take logistic regression"),
         ("robust --target label", "needs a range"),
         ("logistic --target label --method phased-sgd", "replace-one"),
         ("logistic --target label --method phased-sgd --neighbours replace-one", "bounded"),

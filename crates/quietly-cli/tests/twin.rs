@@ -94,7 +94,7 @@ fn what_cannot_be_expanded_is_refused_before_anything_is_read() {
     let folder = circle();
     let fit = |rest: &str| format!("fit logistic t.csv {INSIDE} {rest}");
     for wrong in ["spline", "splines=x", "waves="] {
-        let said = folder.bad(&fit(&format!("--expand {wrong}")), "C02", 2);
+        let said = folder.bad(&fit(&format!("--expand {wrong}")), "Q02", 1);
         assert!(said.contains("splines=P"), "{said}");
     }
     assert!(folder.bad(&fit("--expand splines=3"), "Q02", 1).contains("more than their degree"));

@@ -79,6 +79,10 @@ pub struct Asked {
     pub lasso: Option<f64>,
     /// Which quantile.
     pub level: Option<f64>,
+    /// How the objective grows around its minimum, for methods from papers: θ and its factor.
+    pub growth: Option<(f64, f64)>,
+    /// Whether there is a public table to take thresholds from.
+    pub public_rows: bool,
     /// How a network looks and learns.
     pub network: Network,
 }
@@ -97,6 +101,8 @@ impl Asked {
             ridge: None,
             lasso: None,
             level: None,
+            growth: None,
+            public_rows: false,
             network: Network::default(),
         }
     }
@@ -165,6 +171,9 @@ impl Asked {
         if let Some(radius) = self.radius {
             regression = regression.radius(radius);
         }
+        if self.public_rows {
+            regression = regression.with_public_rows();
+        }
         let width = expansion.map_or(encoding.width(), Expansion::width);
         regression.plan(rows, width, budget)
     }
@@ -196,6 +205,9 @@ impl Asked {
         }
         if let Some(lasso) = self.lasso {
             convex = convex.lasso(lasso);
+        }
+        if let Some((theta, rate)) = self.growth {
+            convex = convex.growing(theta, rate);
         }
         convex.plan(rows, width, budget)
     }
