@@ -14,6 +14,7 @@ use crate::{
     failure::Failure,
     fit::{Fit, PlanOnly},
     init::Init,
+    label::Label,
     methods::Methods,
     number::{Count, Number, Numbers},
     predict::Predict,
@@ -59,6 +60,8 @@ pub(crate) enum Verb {
     Evaluate(Evaluate),
     /// What a model promises, and why
     Certificate(Show),
+    /// The same as one HTML page, for people who did not make it
+    Label(Label),
     /// What a model has learnt: weights, or a network's curves
     Show(Look),
     /// Methods side by side on a table that is public

@@ -20,7 +20,7 @@ const SCHEMES: [&str; 9] = [
     "correlated",
 ];
 
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 14] = [
     "example",
     "init",
     "bounds",
@@ -30,6 +30,7 @@ const TABLES: [&str; 13] = [
     "predict",
     "evaluate",
     "certificate",
+    "label",
     "show",
     "compare",
     "diagnose",

@@ -139,7 +139,13 @@ impl Certificate {
         )
     }
 
-    fn how(&self, charge: &Charge) -> String {
+    /// What was spent, as it is printed: four places, never below.
+    pub(crate) fn rounded(&self) -> f64 {
+        (self.epsilon * 1e4).ceil() / 1e4
+    }
+
+    /// How a question was answered, in words.
+    pub(crate) fn how(&self, charge: &Charge) -> String {
         match (charge.mechanism, self.asked.neighbours()) {
             (Mechanism::Gaussian { noise }, _) => {
                 format!("Gaussian noise, {noise:.4} times what one row can add")
@@ -192,10 +198,10 @@ impl fmt::Display for Certificate {
                 "TEST ONLY: made with a fixed seed; whoever knows it can remove the noise.\n"
             )?;
         }
-        let epsilon = (self.epsilon * 1e4).ceil() / 1e4;
         writeln!(
             f,
-            "epsilon  {epsilon} of {} asked, at delta {}",
+            "epsilon  {} of {} asked, at delta {}",
+            self.rounded(),
             self.asked.epsilon(),
             self.asked.delta_in_words()
         )?;

@@ -27,6 +27,7 @@
 //! * [`Asked`] is any of these models in the words that people type; [`Asked::plan`] plans it.
 //! * [`Regression::plan`] makes a [`Plan`]: every question that will be put to the data, and its price.
 //! * [`Plan::fit`] reads the table and gives a [`Model`] with its [`Certificate`].
+//! * [`Model::label`] is that certificate as one HTML page, for people who did not make the model.
 //! * [`Expansion`] makes many features of few, by splines or waves, for any of these plans.
 //! * [`predict`] and [`evaluate`] use it, [`classify`] and [`evaluate_classes`] if it is a classifier.
 //! * [`private_range`] finds a column's range at a price, [`public_range`] in a public file.
@@ -86,6 +87,7 @@ pub mod features;
 mod full_batch;
 pub mod images;
 pub mod kan;
+mod label;
 mod lattice;
 mod linalg;
 mod method;
