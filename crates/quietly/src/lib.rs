@@ -54,6 +54,7 @@ pub use crate::{
     certificate::Certificate,
     charge::{Charge, Mechanism, Mixing, Sampler, Stage},
     convex::{Convex, Growth, Loss, Program, Regulariser, RowMap, Set, Weights},
+    curves::{ColumnCurves, Curves, Places},
     descent::Residual,
     design::{Design, Reach, Shares},
     error::Error,
@@ -77,6 +78,7 @@ mod certificate;
 mod charge;
 mod convex;
 mod counts;
+mod curves;
 mod descent;
 mod design;
 mod error;
