@@ -14,6 +14,7 @@ from .errors import (
     FileError,
     ModelError,
     NoiseError,
+    PackageError,
     ParameterError,
     QuietlyError,
     SchemaError,
@@ -22,6 +23,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
+    from .comparison import Comparison, compare
     from .models import (
         KANClassifier,
         KANRegressor,
@@ -45,6 +47,8 @@ _ESTIMATORS = [
     "load",
 ]
 
+_COMPARISON = ["Comparison", "compare"]
+
 __all__ = [
     "BudgetError",
     "Certificate",
@@ -52,6 +56,7 @@ __all__ = [
     "FileError",
     "ModelError",
     "NoiseError",
+    "PackageError",
     "ParameterError",
     "Plan",
     "QuietlyError",
@@ -60,6 +65,7 @@ __all__ = [
     "StoppedError",
     "TooLargeError",
     "__version__",
+    *_COMPARISON,
     *_ESTIMATORS,
 ]
 
@@ -69,6 +75,10 @@ def __getattr__(name: str) -> Any:
         from . import models
 
         return getattr(models, name)
+    if name in _COMPARISON:
+        from . import comparison
+
+        return getattr(comparison, name)
     raise AttributeError(f"module 'quietly' has no attribute {name!r}")
 
 

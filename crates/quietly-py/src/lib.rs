@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 mod accounting;
 mod borrow;
+mod certificate;
 mod errors;
 mod model;
 mod noise;
@@ -19,7 +20,7 @@ fn _quietly(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<schema::Schema>()?;
     module.add_class::<table::Table>()?;
     module.add_class::<plan::Plan>()?;
-    module.add_class::<model::Certificate>()?;
+    module.add_class::<certificate::Certificate>()?;
     module.add_class::<model::Model>()?;
     accounting::add(module)?;
     noise::add(module)

@@ -1,67 +1,24 @@
 //! A fitted model with its certificate.
-use std::{ops::ControlFlow, path::PathBuf};
+use std::{
+    ops::ControlFlow,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use pyo3::{
+    exceptions::PyKeyboardInterrupt,
     prelude::*,
     types::{PyByteArray, PyBytes, PyDict},
 };
-use quietly::{Key, Link, Reads, classify, predict};
+use quietly::{Curves, Key, Link, Places, Progress, Reads, classify, predict};
 
 use crate::{
-    errors::raise,
+    certificate::{self, Certificate},
+    errors::{exception, raise},
     plan::{Plan, Wishes},
     schema::Schema,
     table::Table,
 };
-
-/// What a release promises, and why.
-#[pyclass(frozen, module = "quietly._quietly")]
-pub(crate) struct Certificate(quietly::Certificate);
-
-#[pymethods]
-impl Certificate {
-    /// The certified upper bound on epsilon.
-    #[getter]
-    fn epsilon(&self) -> f64 {
-        self.0.epsilon
-    }
-
-    /// The delta at which it holds.
-    #[getter]
-    fn delta(&self) -> f64 {
-        self.0.asked.delta()
-    }
-
-    /// What was taken to be public.
-    #[getter]
-    fn public(&self) -> Vec<String> {
-        self.0.public.clone()
-    }
-
-    /// Made with a fixed seed, or without any noise: not for release.
-    #[getter]
-    fn test_only(&self) -> bool {
-        self.0.test_only
-    }
-
-    /// What the price means for one person, in words.
-    fn odds(&self) -> String {
-        self.0.odds()
-    }
-
-    /// The whole certificate as JSON.
-    fn to_json(&self) -> String {
-        serde_json::to_string_pretty(&self.0).expect("plain fields")
-    }
-
-    fn __str__(&self) -> String {
-        self.0.to_string()
-    }
-
-    fn __repr__(&self) -> String {
-        self.0.to_string()
-    }
-}
 
 /// A fitted model: what the model file holds.
 #[pyclass(frozen, module = "quietly._quietly")]
@@ -89,20 +46,13 @@ impl Model {
             None => Key::from_os().map_err(raise)?,
         };
         let threads = threads(wishes.get("n_jobs", "None or a whole number")?);
-        let mut interrupted = None;
+        let mut watcher = Watcher::new(wishes.get("tell", "None, or something to call")?);
         let fitted = py.detach(|| {
             let reads = Reads { source: &table.source, public: None, encoding: &encoding };
-            plan.fit_from(reads, &schema.inner.unit, key, threads, &mut |_| match Python::attach(
-                |py| py.check_signals(),
-            ) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(signal) => {
-                    interrupted = Some(signal);
-                    ControlFlow::Break(())
-                }
-            })
+            let watch = &mut |progress| watcher.hear(progress);
+            plan.fit_from(reads, &schema.inner.unit, key, threads, watch)
         });
-        if let Some(signal) = interrupted {
+        if let Some(signal) = watcher.interrupted {
             return Err(signal);
         }
         let mut model = fitted.map_err(raise)?;
@@ -240,6 +190,40 @@ impl Model {
         self.0.network.is_some()
     }
 
+    /// The page for people who did not make the model.
+    fn label(&self) -> PyResult<String> {
+        certificate::check(&self.0.certificate)?;
+        Ok(self.0.label())
+    }
+
+    /// What a network does with each column: what is on the vertical axis, the names of its answers, and the columns.
+    #[expect(clippy::type_complexity, reason = "read in one place")]
+    fn curves<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(String, Vec<String>, Vec<Bound<'py, PyDict>>)> {
+        let curves = py.detach(|| Curves::of(&self.0)).map_err(raise)?;
+        let none = || exception("ModelError", "only networks have curves", None);
+        let Curves { what, outputs, columns } = curves.ok_or_else(none)?;
+        let mut told = vec![];
+        for column in &columns {
+            let dict = PyDict::new(py);
+            dict.set_item("name", &column.name)?;
+            dict.set_item("hidden", column.hidden)?;
+            dict.set_item("effect", column.effect)?;
+            match &column.places {
+                Places::Range(ends) => dict.set_item("range", ends)?,
+                Places::Names(names) => dict.set_item("names", names)?,
+            }
+            let answers = 0..outputs.len().max(1);
+            let means: Vec<Vec<f64>> = answers.map(|k| column.mean(k)).collect();
+            dict.set_item("means", means)?;
+            dict.set_item("settings", column.settings(0).collect::<Vec<_>>())?;
+            told.push(dict);
+        }
+        Ok((what, outputs, told))
+    }
+
     /// What was planned before the data was read.
     #[getter]
     fn plan(&self) -> Plan {
@@ -270,6 +254,46 @@ impl Model {
             classify(&self.0, &table.source, threads(n_jobs), each).map(|()| all)
         });
         Ok(bytes(py, &said.map_err(raise)?))
+    }
+}
+
+/// How far a fit has come is told this seldom: asking for the interpreter costs other threads their time.
+const SELDOM: Duration = Duration::from_millis(200);
+
+/// Hears of progress, tells Python of it, and stops the fit when it is interrupted.
+struct Watcher {
+    tell: Option<Py<PyAny>>,
+    told: Instant,
+    interrupted: Option<PyErr>,
+}
+
+impl Watcher {
+    fn new(tell: Option<Py<PyAny>>) -> Self {
+        Watcher { tell, told: Instant::now(), interrupted: None }
+    }
+
+    fn hear(&mut self, progress: Progress) -> ControlFlow<()> {
+        let tell = self.tell.as_ref().filter(|_| self.told.elapsed() >= SELDOM);
+        let heard = Python::attach(|py| {
+            py.check_signals()?;
+            let Some(tell) = tell else { return Ok(()) };
+            // A number of passes may depend on the rows, and is not told.
+            let secret = progress.doing == "minimising";
+            let (done, of) = if secret { (0, 0) } else { (progress.done, progress.of) };
+            self.told = Instant::now();
+            match tell.call1(py, (progress.doing, done, of)) {
+                Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => Err(error),
+                // Whoever cannot be told does not stop the fit.
+                _ => Ok(()),
+            }
+        });
+        match heard {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(signal) => {
+                self.interrupted = Some(signal);
+                ControlFlow::Break(())
+            }
+        }
     }
 }
 
