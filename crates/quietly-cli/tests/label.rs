@@ -56,8 +56,8 @@ fn a_seed_is_shouted_and_a_changed_certificate_has_no_label() {
     let before = folder.list();
     folder.bad("label less.quietly --output less.html", "Q04", 2);
     folder.bad("label missing.quietly --output less.html", "Q05", 2);
-    folder.bad("label y.quietly --output nowhere/label.html", "Q05", 2);
-    folder.bad("label y.quietly --output .", "Q05", 2);
+    folder.bad("label y.quietly --output nowhere/label.html", "C09", 2);
+    folder.bad("label y.quietly --output .", "C09", 2);
     assert_eq!(folder.list(), before, "no refusal leaves anything behind");
     // The model is not written over by its own label.
     let model = folder.read("y.quietly");

@@ -197,7 +197,6 @@ impl Model {
     }
 
     /// What a network does with each column: what is on the vertical axis, the names of its answers, and the columns.
-    #[expect(clippy::type_complexity, reason = "read in one place")]
     fn curves<'py>(
         &self,
         py: Python<'py>,

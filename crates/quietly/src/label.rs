@@ -8,6 +8,13 @@ use crate::{certificate::Certificate, model::Model, plan::Plan};
 
 mod curve;
 
+/// What differential privacy does promise.
+const COVERED: [&str; 3] = [
+    "whatever anybody does with the model: its weights, its predictions, pictures of it, and what is made of them later",
+    "attackers who know all other rows, the algorithm and this page, with any amount of computing",
+    "every question above, those about scales and thresholds included: all of them are in the price",
+];
+
 /// What may go wrong beside the mathematics, who takes care of it, and how.
 const HAZARDS: [(&str, &str, &str); 8] = [
     (
@@ -93,6 +100,10 @@ impl Certificate {
         add(&mut html, &self.questions());
         add(&mut html, "<h2>Epsilon and delta</h2>");
         add(&mut html, &curve::figure(self));
+        if self.asked.is_private() {
+            add(&mut html, "<h2>Covered</h2>");
+            add(&mut html, &list(&COVERED.map(String::from)));
+        }
         add(&mut html, "<h2>Taken to be public</h2>");
         add(&mut html, &list(&self.public));
         add(&mut html, "<h2>Not covered</h2>");

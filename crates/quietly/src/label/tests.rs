@@ -53,6 +53,7 @@ fn a_label_says_what_its_certificate_says() {
     for item in certificate.public.iter().chain(&certificate.not_covered) {
         assert!(label.contains(&item.replace('\'', "&#39;")), "{item}");
     }
+    assert!(label.contains("<h2>Covered</h2>") && label.contains("<td>covered</td>"));
     assert!(!label.contains("role=\"alert\""), "nothing to be alarmed about");
     assert!(well_formed(&label) && well_formed(&certificate.fragment()));
     assert!(!well_formed(&label.replace("</svg>", "")), "the check can fail");
@@ -120,7 +121,8 @@ fn a_fixed_seed_and_no_privacy_at_all_are_shouted() {
     let plain = plan.certificate("row", None).unwrap();
     assert!(plain.label().contains("NO PRIVACY") && plain.fragment().contains("NO PRIVACY"));
     assert!(!plain.label().contains("at most"), "no odds are promised");
-    assert!(!plain.label().contains("<td>covered</td>"), "nothing is covered");
+    assert!(!plain.label().contains(">Covered<"), "nothing is covered");
+    assert!(!plain.label().contains("<td>covered</td>"));
 }
 
 /// Pure budgets and budgets too small to ask anything have no curve; the page stands without.
