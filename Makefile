@@ -40,7 +40,7 @@ test:
 # The dev profile, which the tests have built already; the tests compare with the command line.
 python:
 	@test -x .venv/bin/python || python3 -m venv .venv
-	@.venv/bin/pip install --quiet --disable-pip-version-check maturin numpy scikit-learn pandas polars pyarrow pytest
+	@.venv/bin/pip install --quiet --disable-pip-version-check maturin numpy scikit-learn pandas polars pyarrow matplotlib pytest
 	@$(CARGO) build --quiet -p quietly-cli
 	@VIRTUAL_ENV=$(abspath .venv) .venv/bin/maturin develop --quiet --profile dev
 	@.venv/bin/python -m pytest --quiet

@@ -14,6 +14,7 @@ from .errors import (
     FileError,
     ModelError,
     NoiseError,
+    PackageError,
     ParameterError,
     QuietlyError,
     RefitError,
@@ -24,6 +25,7 @@ from .errors import (
 from .ledger import Ledger
 
 if TYPE_CHECKING:
+    from .comparison import Comparison, compare
     from .models import (
         KANClassifier,
         KANRegressor,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 # These need scikit-learn, which takes a while to import: they come when they are asked for.
 _LATER = {
+    "Comparison": "comparison",
     "KANClassifier": "models",
     "KANRegressor": "models",
     "LinearRegression": "models",
@@ -47,6 +50,7 @@ _LATER = {
     "QuantileRegressor": "models",
     "ReLURegression": "models",
     "StandardScaler": "scaler",
+    "compare": "comparison",
     "load": "models",
     "tune": "tuning",
 }
@@ -60,6 +64,7 @@ __all__ = [
     "Ledger",
     "ModelError",
     "NoiseError",
+    "PackageError",
     "ParameterError",
     "Plan",
     "QuietlyError",

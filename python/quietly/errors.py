@@ -45,3 +45,7 @@ class NoiseError(QuietlyError, RuntimeError):
 
 class StoppedError(QuietlyError, RuntimeError):
     """The run was stopped; nothing was saved."""
+
+
+class PackageError(QuietlyError, ImportError):
+    """A package that this needs is not installed; the message says how to install it."""

@@ -1,16 +1,19 @@
 """What the estimators share: scikit-learn's manners over the same core as the command line, and no arithmetic."""
 
 import os
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
 
-from . import ledger, tables
+from . import files, ledger, progress, tables
 from ._quietly import Certificate, Model, Plan, Schema, Table
-from .errors import DataError, FileError, ParameterError
+from .errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _DEFAULT = "no schema was given: every feature was taken to lie within [-1, 1], whatever the table holds, and cut to that"
 _SCALED = "the ranges of features are those that a private scaler before this model gave"
@@ -30,15 +33,27 @@ class _Private(BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Plans, reads the table through the one door, and signs the result.
 
-        X is a table (numpy, pandas, polars, pyarrow) and y a column, or the name of a column of X; X may also be a path, or
-        a list of paths, of files. Every fit spends: fit the same people twice and the epsilons add up.
+        Every fit spends: fit the same people twice and the epsilons add up.
+
+        Parameters
+        ----------
+        X : table, path, or list of paths
+            numpy, pandas, polars or pyarrow; or files (CSV, Parquet, Arrow, libsvm), which may be larger than memory.
+        y : column or str
+            What is predicted, or the name of a column of X. With files it is a name.
+
+        Returns
+        -------
+        self
         """
         return self._fit(X, y, [])
 
     def _fit(self, X: Any, y: Any, chosen: list[str]) -> Self:
         table, schema, wishes, public, names, named = self._prepare(X, y)
         account = ledger.to_charge(self.epsilon)
-        self._adopt(Model.fit(table, schema, wishes, [*public, *chosen], account), names, named)
+        with progress.shown(self.verbose) as wishes["tell"]:
+            model = Model.fit(table, schema, wishes, [*public, *chosen], account)
+        self._adopt(model, names, named)
         return self
 
     def _prepare(self, X: Any, y: Any) -> tuple[Table, Schema, dict[str, Any], list[str], list[str] | None, bool]:
@@ -71,7 +86,17 @@ class _Private(BaseEstimator):
         return table, schema, wishes, public, names, tables.column_names(X) is not None
 
     def plan(self, X: Any = None, y: Any = None, *, rows: int | None = None, target: str | None = None) -> Plan:
-        """The plan of a fit, from what is public: the schema, and no row. Nothing is spent."""
+        """The plan of a fit, from what is public: the schema, and no row. Nothing is spent.
+
+        Parameters
+        ----------
+        X, y : ignored
+            There for scikit-learn's sake: they are not looked at.
+        rows : int or None, default None
+            About how many rows there are. None takes the estimator's or the schema's number.
+        target : str or None, default None
+            The column to predict. None takes the estimator's.
+        """
         if self.schema is None:
             raise ParameterError("a plan without data needs a schema")
         columns = [name for name in self.schema.columns if name != "*"]
@@ -184,17 +209,43 @@ class _Private(BaseEstimator):
         return np.frombuffer(numbers, dtype=np.float64)
 
     def predict(self, X: Any) -> np.ndarray:
-        """A prediction for every row."""
+        """A prediction for every row of a table or of files. It costs nothing.
+
+        Parameters
+        ----------
+        X : table, path, or list of paths
+            With the columns of the fit, in any order if they have names; more columns do no harm.
+        """
         return self._numbers(self._fitted().predict(self._read(X), self.n_jobs))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model file: weights, encoding and certificate, as the command line does."""
-        data = self._fitted().to_bytes()
-        try:
-            with open(path, "wb") as file:
-                file.write(data)
-        except OSError as problem:
-            raise FileError(f"{os.fspath(path)}: {problem.strerror}") from None
+        """Writes the model file: weights, encoding and certificate, as the command line does. ``quietly.load`` reads it."""
+        files.write(path, self._fitted().to_bytes())
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Writes the privacy label: one HTML page for people who did not make the model, as ``quietly label`` does."""
+        files.write(path, self._fitted().label().encode())
+
+    def plot(self, *, public: tuple[Any, Any] | None = None, runs: int = 20) -> "Figure":
+        """What was learnt, as a matplotlib figure: the weights, or what each column does to the answer of a network.
+
+        Parameters
+        ----------
+        public : (X, y) or None, default None
+            A public or made-up table like the private one. The same plan is fitted to it ``runs`` times, and the standard
+            deviation of every weight is drawn as its error bar. Without it there are no bars: how far noise moves a weight
+            depends on the rows, and is not known. Networks have no bars.
+        runs : int, default 20
+            How many fits the bars are made of, at least 2.
+        """
+        from . import plots
+
+        self._fitted()
+        if public is None or self._model.is_network:
+            return plots.model(self, None, plots.NO_BARS)
+        from .comparison import spread
+
+        return plots.model(self, spread(self, *public, runs=runs), f"bars: standard deviation of {runs} fits of a public table")
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -254,7 +305,13 @@ class _Classifier(ClassifierMixin, _Private):
         self.coef_ = np.asarray(model.weights).reshape(len(self.intercept_), -1)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The likeliest class of every row."""
+        """The likeliest class of every row of a table or of files. It costs nothing.
+
+        Parameters
+        ----------
+        X : table, path, or list of paths
+            With the columns of the fit, in any order if they have names; more columns do no harm.
+        """
         places = super().predict(X)
         return self.classes_[places.astype(np.intp)]
 
@@ -266,12 +323,12 @@ class _Classifier(ClassifierMixin, _Private):
 
 class _Probable(_Classifier):
     def predict_proba(self, X: Any) -> np.ndarray:
-        """The probability of every class for every row."""
+        """The probability of every class for every row: as many columns as ``classes_`` has entries, in that order."""
         said = self._fitted().probabilities(self._read(X), self.n_jobs)
         return self._numbers(said).reshape(-1, len(self.classes_))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Its logarithm."""
+        """The logarithm of ``predict_proba``."""
         return np.log(self.predict_proba(X))
 
 

@@ -81,11 +81,12 @@ class Ledger:
 @contextmanager
 def for_free() -> Iterator[None]:
     """Fits in here are of public rows: nothing is charged or refused."""
+    before = getattr(_free, "on", False)
     _free.on = True
     try:
         yield
     finally:
-        _free.on = False
+        _free.on = before
 
 
 def to_charge(epsilon: float) -> LedgerFile | None:

@@ -1,10 +1,4 @@
-"""The models, each with the flags of the command line under the same names.
-
-All arguments are keywords. ``epsilon`` and ``delta`` are the most that may be spent (no delta: below 1 / (10 rows));
-``schema`` says what is public about the columns; ``rows`` about how many there are; ``target`` names the column to predict if y
-has no name; ``neighbours`` is add-remove or replace-one. ``random_state`` is for tests: a model made with it says so, for
-whoever knows it can remove the noise. ``n_jobs`` is the number of threads, and changes no bit.
-"""
+"""The models, each with the flags of the command line under the same names. All arguments are keywords."""
 
 import os
 from collections.abc import Sequence
@@ -13,8 +7,10 @@ from typing import Any
 from ._quietly import Model, Schema
 from .errors import ModelError, ParameterError
 from .estimators import _Classifier, _Private, _Probable, _Regressor
+from .parameters import described
 
 
+@described
 class LinearRegression(_Regressor):
     """A weighted sum of the features, by least squares."""
 
@@ -31,6 +27,7 @@ class LinearRegression(_Regressor):
         neighbours: str = "add-remove",
         random_state: int | None = None,
         n_jobs: int | None = None,
+        verbose: bool | None = None,
         target_range: tuple[float, float] | None = None,
         method: str = "auto",
         expand: str | None = None,
@@ -49,6 +46,7 @@ class LinearRegression(_Regressor):
         self.neighbours = neighbours
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.target_range = target_range
         self.method = method
         self.expand = expand
@@ -60,6 +58,7 @@ class LinearRegression(_Regressor):
         self.lasso = lasso
 
 
+@described
 class ReLURegression(_Regressor):
     """A weighted sum of the features, or 0 where that is negative."""
 
@@ -76,6 +75,7 @@ class ReLURegression(_Regressor):
         neighbours: str = "add-remove",
         random_state: int | None = None,
         n_jobs: int | None = None,
+        verbose: bool | None = None,
         target_range: tuple[float, float] | None = None,
         method: str = "auto",
         expand: str | None = None,
@@ -91,6 +91,7 @@ class ReLURegression(_Regressor):
         self.neighbours = neighbours
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.target_range = target_range
         self.method = method
         self.expand = expand
@@ -99,6 +100,7 @@ class ReLURegression(_Regressor):
         self.radius = radius
 
 
+@described
 class QuantileRegressor(_Regressor):
     """A weighted sum that a share ``level`` of the targets lies below."""
 
@@ -115,6 +117,7 @@ class QuantileRegressor(_Regressor):
         neighbours: str = "add-remove",
         random_state: int | None = None,
         n_jobs: int | None = None,
+        verbose: bool | None = None,
         level: float = 0.5,
         target_range: tuple[float, float] | None = None,
         method: str = "auto",
@@ -134,6 +137,7 @@ class QuantileRegressor(_Regressor):
         self.neighbours = neighbours
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.level = level
         self.target_range = target_range
         self.method = method
@@ -146,6 +150,7 @@ class QuantileRegressor(_Regressor):
         self.lasso = lasso
 
 
+@described
 class LogisticRegression(_Probable):
     """Two or more classes, with probabilities."""
 
@@ -162,6 +167,7 @@ class LogisticRegression(_Probable):
         neighbours: str = "add-remove",
         random_state: int | None = None,
         n_jobs: int | None = None,
+        verbose: bool | None = None,
         classes: Sequence[Any] | None = None,
         method: str = "auto",
         expand: str | None = None,
@@ -180,6 +186,7 @@ class LogisticRegression(_Probable):
         self.neighbours = neighbours
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.classes = classes
         self.method = method
         self.expand = expand
@@ -191,6 +198,7 @@ class LogisticRegression(_Probable):
         self.lasso = lasso
 
 
+@described
 class LinearSVC(_Classifier):
     """Two classes, told apart by a margin."""
 
@@ -207,6 +215,7 @@ class LinearSVC(_Classifier):
         neighbours: str = "add-remove",
         random_state: int | None = None,
         n_jobs: int | None = None,
+        verbose: bool | None = None,
         classes: Sequence[Any] | None = None,
         method: str = "auto",
         expand: str | None = None,
@@ -225,6 +234,7 @@ class LinearSVC(_Classifier):
         self.neighbours = neighbours
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.classes = classes
         self.method = method
         self.expand = expand
@@ -250,6 +260,7 @@ class LinearSVC(_Classifier):
         return tags
 
 
+@described
 class KANClassifier(_Probable):
     """Classes, by a Kolmogorov-Arnold network."""
 
@@ -266,6 +277,7 @@ class KANClassifier(_Probable):
         neighbours: str = "add-remove",
         random_state: int | None = None,
         n_jobs: int | None = None,
+        verbose: bool | None = None,
         classes: Sequence[Any] | None = None,
         hidden: Sequence[int] | None = None,
         basis: int | None = None,
@@ -290,6 +302,7 @@ class KANClassifier(_Probable):
         self.neighbours = neighbours
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.classes = classes
         self.hidden = hidden
         self.basis = basis
@@ -307,6 +320,7 @@ class KANClassifier(_Probable):
         self.radius = radius
 
 
+@described
 class KANRegressor(_Regressor):
     """A number, by a Kolmogorov-Arnold network."""
 
@@ -323,6 +337,7 @@ class KANRegressor(_Regressor):
         neighbours: str = "add-remove",
         random_state: int | None = None,
         n_jobs: int | None = None,
+        verbose: bool | None = None,
         target_range: tuple[float, float] | None = None,
         hidden: Sequence[int] | None = None,
         basis: int | None = None,
@@ -347,6 +362,7 @@ class KANRegressor(_Regressor):
         self.neighbours = neighbours
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.target_range = target_range
         self.hidden = hidden
         self.basis = basis
@@ -365,7 +381,18 @@ class KANRegressor(_Regressor):
 
 
 def load(path: str | os.PathLike[str]) -> _Private:
-    """The estimator in a model file, whoever wrote it: this package, the command line or Rust."""
+    """The estimator in a model file, whoever wrote it: this package, the command line or Rust.
+
+    Parameters
+    ----------
+    path : str or path
+        The model file.
+
+    Returns
+    -------
+    estimator
+        A fitted one, with its certificate and plan. Its parameters are the defaults: they are not in the file.
+    """
     model = Model.read(os.fspath(path))
     kinds: dict[tuple[str, bool], type[_Private]] = {
         ("linear", False): LinearRegression,

@@ -14,6 +14,7 @@ use crate::{
     failure::Failure,
     fit::{Fit, PlanOnly},
     init::Init,
+    label::Label,
     ledger,
     methods::Methods,
     number::{Count, Number, Numbers},
@@ -60,6 +61,8 @@ pub(crate) enum Verb {
     Evaluate(Evaluate),
     /// What a model promises, and why
     Certificate(Show),
+    /// The same as one HTML page, for people who did not make it
+    Label(Label),
     /// What a model has learnt: weights, or a network's curves
     Show(Look),
     /// What may be spent on a table, and what was

@@ -1,5 +1,5 @@
 //! `quietly certificate`: what a model promises.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use quietly::Model;
@@ -16,14 +16,20 @@ pub(crate) struct Show {
     json: bool,
 }
 
-/// Prints the certificate of a model file.
-pub(crate) fn run(show: &Show, screen: &mut Screen) -> Result<(), Failure> {
-    let model = Model::read(&show.model)?;
+/// A model file whose certificate says what its questions cost.
+pub(crate) fn read(path: &Path) -> Result<Model, Failure> {
+    let model = Model::read(path)?;
     if !model.certificate.adds_up() {
         let why = "the questions that its certificate lists do not cost what it says: it was changed, or another version made it";
-        let path = show.model.display().to_string();
+        let path = path.display().to_string();
         return Err(quietly::Error::Model { path, why: why.into() }.into());
     }
+    Ok(model)
+}
+
+/// Prints the certificate of a model file.
+pub(crate) fn run(show: &Show, screen: &mut Screen) -> Result<(), Failure> {
+    let model = read(&show.model)?;
     if show.json {
         let value = serde_json::to_value(&model.certificate).expect("plain fields");
         return Ok(screen.say_json(&value)?);
@@ -35,5 +41,7 @@ pub(crate) fn run(show: &Show, screen: &mut Screen) -> Result<(), Failure> {
         model.encoding.width()
     );
     screen.say(&screen.bold(&title))?;
-    Ok(screen.say(&model.certificate.to_string())?)
+    screen.say(&model.certificate.to_string())?;
+    Ok(screen
+        .say(&format!("\nnext: quietly label {} --output label.html", show.model.display()))?)
 }

@@ -92,7 +92,7 @@ const ATTACKS: [(&str, &str, &str, &str); 2] = [
 ];
 
 /// A verb, what must be typed before, an example, and what flags cannot say.
-const TABLES: [(&str, &[&str], &str, &str); 14] = [
+const TABLES: [(&str, &[&str], &str, &str); 15] = [
     (
         "example",
         &[],
@@ -155,6 +155,13 @@ const TABLES: [(&str, &[&str], &str, &str); 14] = [
         &FIRST,
         "quietly certificate days.quietly",
         "The certificate is part of the model file. It holds parameters and theorems, no data.",
+    ),
+    (
+        "label",
+        &FIRST,
+        "quietly label days.quietly --output label.html",
+        "For whoever has to approve a release: the odds in words, what was asked of the data, what\n\
+         it cost, what is covered and what is not. The page has no scripts and loads nothing.",
     ),
     (
         "show",

@@ -3,7 +3,7 @@
 //! This crate reads flags, asks `quietly` and `quietly-accounting`, and prints. There is no privacy arithmetic in it.
 //!
 //! * `args` declares the command line, `help` its pages; `tables`, `scheme` and `correlated` turn flags into questions.
-//! * `init`, `bounds`, `fit` (with `plan`, `loss`, `network` and `auto`), `methods`, `predict`, `evaluate`, `certificate`, `show`, `diagnose` and `example` are the verbs on tables.
+//! * `init`, `bounds`, `fit` (with `plan`, `loss`, `network` and `auto`), `methods`, `predict`, `evaluate`, `certificate`, `label`, `show`, `ledger` (`quietly budget`), `diagnose` and `example` are the verbs on tables.
 //! * `side_by_side` (`quietly compare`) and `reproduce` try methods against each other, by `trial`, and draw with `chart`.
 //! * `account`, `calibrate`, `compare` and `explain` are the verbs on mechanisms.
 //! * `audit` attacks on made-up tables, and draws what it saw with `svg`.
@@ -39,6 +39,7 @@ mod fit;
 mod help;
 mod hints;
 mod init;
+mod label;
 mod ledger;
 mod loss;
 mod methods;
@@ -106,6 +107,7 @@ fn run() -> Result<(), Failure> {
         Verb::Predict(predict) => predict::run(predict, &mut screen),
         Verb::Evaluate(evaluate) => evaluate::run(evaluate, &mut screen),
         Verb::Certificate(show) => certificate::run(show, &mut screen),
+        Verb::Label(label) => label::run(label, &mut screen),
         Verb::Show(look) => show::run(look, &mut screen),
         Verb::Budget(account) => ledger::run(account, &mut screen),
         Verb::Compare(compare) => side_by_side::run(compare, &mut screen),

@@ -2,17 +2,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use quietly::{Model, kan::Trained};
+use quietly::{ColumnCurves, Curves, Model, kan::Trained};
 use serde_json::{Value, json};
 
 use crate::{
-    failure::Failure,
-    fit,
-    number::Count,
-    output,
-    screen::Screen,
-    show::{curves::Curves, panels::Panels},
-    words,
+    failure::Failure, fit, number::Count, output, screen::Screen, show::panels::Panels, words,
 };
 
 mod curves;
@@ -86,21 +80,23 @@ fn curved(
     if let Some(path) = &look.output {
         output::probe(path, std::slice::from_ref(&look.model))?;
     }
-    let curves = Curves::of(model, network)?;
+    let curves = Curves::of(model)?.expect("a network has curves");
     let shape = network.shape();
     if let Some(path) = &look.output {
         let picture: Panels = match units {
-            Some(units) => curves.of_units(units.min(MOST_UNITS) as usize)?,
-            None => curves.panels(),
+            Some(units) => {
+                curves::of_units(&curves, model, network, units.min(MOST_UNITS) as usize)?
+            }
+            None => curves::panels(&curves),
         };
         output::write(path, picture.svg().as_bytes())?;
     }
     let output = look.output.as_ref().map(|path| path.display().to_string());
     if look.json {
-        let each = |(column, effect): (&str, f64)| -> Value {
-            json!({ "column": column, "effect": words::json(effect) })
+        let each = |column: &ColumnCurves| -> Value {
+            json!({ "column": column.name, "effect": words::json(column.effect) })
         };
-        let effects: Vec<Value> = curves.effects().map(each).collect();
+        let effects: Vec<Value> = curves.columns.iter().map(each).collect();
         return Ok(screen.say_json(&json!({
             "model": "kan", "target": model.target, "hidden": shape.hidden, "basis": shape.basis, "degree": shape.degree,
             "weights": shape.weights(), "of": curves.what, "columns": effects, "output": output,
@@ -111,18 +107,19 @@ fn curved(
         "{} of {} on {} columns: {} hidden units, {} splines of degree {} for every number",
         fit::title(model.link, true),
         model.target,
-        curves.effects().count(),
+        curves.columns.len(),
         hidden.join(" and "),
         shape.basis,
         shape.degree
     );
     screen.say(&screen.bold(&title))?;
     screen.say(&format!("how far each column moves the {}, over its range:", curves.what))?;
-    let widest = curves.effects().take(MOST).map(|(c, _)| c.chars().count()).max().unwrap_or(0);
-    for (column, effect) in curves.effects().take(MOST) {
+    let widest =
+        curves.columns.iter().take(MOST).map(|c| c.name.chars().count()).max().unwrap_or(0);
+    for ColumnCurves { name: column, effect, .. } in curves.columns.iter().take(MOST) {
         screen.say(&format!("  {column:<widest$}  {effect:.3}"))?;
     }
-    let more = curves.effects().count().saturating_sub(MOST);
+    let more = curves.columns.len().saturating_sub(MOST);
     if more > 0 {
         screen.say(&format!("  and {more} columns that move it less: --json lists all"))?;
     }
@@ -130,7 +127,7 @@ fn curved(
     let Some(path) = output else {
         return Ok(screen.say(&format!("\nnext: quietly show {model} --output functions.svg"))?);
     };
-    let count = curves.effects().count().min(MOST);
+    let count = curves.columns.len().min(MOST);
     screen.say(&match units {
         Some(units) => {
             let units = units.min(MOST_UNITS);

@@ -20,7 +20,7 @@ const SCHEMES: [&str; 9] = [
     "correlated",
 ];
 
-const TABLES: [&str; 14] = [
+const TABLES: [&str; 15] = [
     "example",
     "init",
     "bounds",
@@ -30,6 +30,7 @@ const TABLES: [&str; 14] = [
     "predict",
     "evaluate",
     "certificate",
+    "label",
     "show",
     "budget",
     "compare",

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 mod accounting;
 mod borrow;
+mod certificate;
 mod errors;
 mod ledger;
 mod model;
@@ -15,6 +16,7 @@ mod scaler;
 mod schema;
 mod table;
 mod tune;
+mod watch;
 
 #[pymodule]
 fn _quietly(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -22,7 +24,7 @@ fn _quietly(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<schema::Schema>()?;
     module.add_class::<table::Table>()?;
     module.add_class::<plan::Plan>()?;
-    module.add_class::<model::Certificate>()?;
+    module.add_class::<certificate::Certificate>()?;
     module.add_class::<model::Model>()?;
     module.add_class::<ledger::Budget>()?;
     module.add_class::<ledger::LedgerFile>()?;

@@ -5,64 +5,17 @@ use pyo3::{
     prelude::*,
     types::{PyByteArray, PyBytes, PyDict},
 };
-use quietly::{Link, Reads, Watch, classify, evaluate, evaluate_classes, predict};
+use quietly::{Curves, Link, Places, Reads, classify, evaluate, evaluate_classes, predict};
 
 use crate::{
-    errors::raise,
+    certificate::{self, Certificate},
+    errors::{exception, raise},
     ledger::LedgerFile,
     plan::{Plan, Wishes},
     schema::Schema,
     table::Table,
+    watch::watched,
 };
-
-/// What a release promises, and why.
-#[pyclass(frozen, module = "quietly._quietly")]
-pub(crate) struct Certificate(pub(crate) quietly::Certificate);
-
-#[pymethods]
-impl Certificate {
-    /// The certified upper bound on epsilon.
-    #[getter]
-    fn epsilon(&self) -> f64 {
-        self.0.epsilon
-    }
-
-    /// The delta at which it holds.
-    #[getter]
-    fn delta(&self) -> f64 {
-        self.0.asked.delta()
-    }
-
-    /// What was taken to be public.
-    #[getter]
-    fn public(&self) -> Vec<String> {
-        self.0.public.clone()
-    }
-
-    /// Made with a fixed seed, or without any noise: not for release.
-    #[getter]
-    fn test_only(&self) -> bool {
-        self.0.test_only
-    }
-
-    /// What the price means for one person, in words.
-    fn odds(&self) -> String {
-        self.0.odds()
-    }
-
-    /// The whole certificate as JSON.
-    fn to_json(&self) -> String {
-        serde_json::to_string_pretty(&self.0).expect("plain fields")
-    }
-
-    fn __str__(&self) -> String {
-        self.0.to_string()
-    }
-
-    fn __repr__(&self) -> String {
-        self.0.to_string()
-    }
-}
 
 /// A fitted model: what the model file holds.
 #[pyclass(frozen, module = "quietly._quietly")]
@@ -91,7 +44,7 @@ impl Model {
             let target = wishes.word("target")?.unwrap_or_default();
             ledger.charge(&format!("{} of {target}", plan.link.name()), plan.budget)?;
         }
-        let mut model = interruptible(py, |watch| {
+        let mut model = watched(py, wishes.tell()?, |watch| {
             let reads = Reads { source: &table.source, public: None, encoding: &encoding };
             plan.fit_from(reads, &schema.inner.unit, key, threads, watch)
         })?;
@@ -245,6 +198,39 @@ impl Model {
         self.0.network.is_some()
     }
 
+    /// The page for people who did not make the model.
+    fn label(&self) -> PyResult<String> {
+        certificate::check(&self.0.certificate)?;
+        Ok(self.0.label())
+    }
+
+    /// What a network does with each column: what is on the vertical axis, the names of its answers, and the columns.
+    fn curves<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(String, Vec<String>, Vec<Bound<'py, PyDict>>)> {
+        let curves = py.detach(|| Curves::of(&self.0)).map_err(raise)?;
+        let none = || exception("ModelError", "only networks have curves", None);
+        let Curves { what, outputs, columns } = curves.ok_or_else(none)?;
+        let mut told = vec![];
+        for column in &columns {
+            let dict = PyDict::new(py);
+            dict.set_item("name", &column.name)?;
+            dict.set_item("hidden", column.hidden)?;
+            dict.set_item("effect", column.effect)?;
+            match &column.places {
+                Places::Range(ends) => dict.set_item("range", ends)?,
+                Places::Names(names) => dict.set_item("names", names)?,
+            }
+            let answers = 0..outputs.len().max(1);
+            let means: Vec<Vec<f64>> = answers.map(|k| column.mean(k)).collect();
+            dict.set_item("means", means)?;
+            dict.set_item("settings", column.settings(0).collect::<Vec<_>>())?;
+            told.push(dict);
+        }
+        Ok((what, outputs, told))
+    }
+
     /// What was planned before the data was read.
     #[getter]
     fn plan(&self) -> Plan {
@@ -275,27 +261,6 @@ impl Model {
             classify(&self.0, &table.source, threads(n_jobs), each).map(|()| all)
         });
         Ok(bytes(py, &said.map_err(raise)?))
-    }
-}
-
-/// Works without the interpreter's lock, and lets ctrl-C through.
-pub(crate) fn interruptible<T: Send>(
-    py: Python<'_>,
-    work: impl FnOnce(&mut Watch<'_>) -> Result<T, quietly::Error> + Send,
-) -> PyResult<T> {
-    let mut interrupted = None;
-    let done = py.detach(|| {
-        work(&mut |_| match Python::attach(|py| py.check_signals()) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(signal) => {
-                interrupted = Some(signal);
-                ControlFlow::Break(())
-            }
-        })
-    });
-    match interrupted {
-        Some(signal) => Err(signal),
-        None => done.map_err(raise),
     }
 }
 

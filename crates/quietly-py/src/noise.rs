@@ -5,7 +5,20 @@ use quietly_noise::{DiscreteLaplace, Error, Ratio, RoundedNormal};
 
 use crate::errors::raise;
 
-/// So many draws of a Gaussian with this standard deviation, each rounded to the nearest integer.
+/// Draws of a Gaussian, each rounded to the nearest integer, exactly.
+///
+/// Parameters
+/// ----------
+/// scale : float
+///     The standard deviation, in units of the lattice, above 0.
+/// size : int
+///     How many draws.
+/// random_state : int or None, default None
+///     None takes the operating system's randomness. A whole number from 0 repeats the draws, for tests.
+///
+/// Returns
+/// -------
+/// list of int
 #[pyfunction]
 #[pyo3(signature = (scale, size, *, random_state=None))]
 fn rounded_gaussian(scale: f64, size: usize, random_state: Option<u64>) -> PyResult<Vec<i64>> {
@@ -14,7 +27,22 @@ fn rounded_gaussian(scale: f64, size: usize, random_state: Option<u64>) -> PyRes
     })
 }
 
-/// So many draws of the discrete Laplace law, P(x) in proportion to exp(-|x| denominator / numerator).
+/// Draws of the discrete Laplace law: P(x) in proportion to exp(-|x| denominator / numerator), exactly.
+///
+/// Parameters
+/// ----------
+/// numerator : int
+///     Of the scale, at least 1.
+/// denominator : int
+///     Of the scale, at least 1.
+/// size : int
+///     How many draws.
+/// random_state : int or None, default None
+///     None takes the operating system's randomness. A whole number from 0 repeats the draws, for tests.
+///
+/// Returns
+/// -------
+/// list of int
 #[pyfunction]
 #[pyo3(signature = (numerator, denominator, size, *, random_state=None))]
 fn discrete_laplace(

@@ -9,7 +9,9 @@ use crate::{
     schema::Schema,
 };
 
-/// Every question that will be put to the data, and its price.
+/// Every question that a fit will put to the data, and its price; made from what is public, before any row is read.
+///
+/// It prints as text and shows as HTML in notebooks. ``estimator.plan()`` makes one, and fitted estimators have theirs: ``plan_``.
 #[pyclass(frozen, module = "quietly._quietly")]
 pub(crate) struct Plan(pub(crate) quietly::Plan);
 
@@ -21,7 +23,7 @@ impl Plan {
         Ok(Plan(Wishes(wishes).plan(schema, &columns)?.1))
     }
 
-    /// The certified upper bound on epsilon.
+    /// What the fit will cost: the certified upper bound on epsilon. Never above what was asked.
     #[getter]
     fn epsilon(&self) -> f64 {
         self.0.epsilon
@@ -33,19 +35,19 @@ impl Plan {
         self.0.budget.delta()
     }
 
-    /// About how many rows there are.
+    /// About how many rows there are, as it was declared.
     #[getter]
     fn rows(&self) -> u64 {
         self.0.rows
     }
 
-    /// How the table will be read.
+    /// The method that was chosen: "full-batch", "one-pass" and so on, as ``quietly methods`` lists them.
     #[getter]
     fn method(&self) -> &'static str {
         self.0.method.name()
     }
 
-    /// What the planner wants to be known.
+    /// What the planner wants to be known: that the budget is too small to learn much, say.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.0.warnings.clone()
@@ -54,6 +56,10 @@ impl Plan {
     /// The whole plan as JSON.
     fn to_json(&self) -> String {
         serde_json::to_string_pretty(&self.0).expect("plain fields")
+    }
+
+    fn _repr_html_(&self) -> String {
+        self.0.fragment()
     }
 
     fn __str__(&self) -> String {
@@ -129,6 +135,11 @@ impl Wishes<'_, '_> {
             Some(seed) => Ok(Key::from_seed(seed)),
             None => Key::from_os().map_err(raise),
         }
+    }
+
+    /// What is to be told how far a fit has come.
+    pub(crate) fn tell(&self) -> PyResult<Option<Py<PyAny>>> {
+        self.get("tell", "None, or something to call")
     }
 
     /// How many threads may work.

@@ -8,12 +8,14 @@ use pyo3::{
 use quietly::{Encoding, Kind};
 
 use crate::{
+    certificate::Certificate,
     errors::raise,
     ledger::LedgerFile,
-    model::{Certificate, bytes, interruptible, threads},
+    model::{bytes, threads},
     plan::Wishes,
     schema::Schema,
     table::Table,
+    watch::watched,
 };
 
 /// Means and standard deviations of columns.
@@ -45,7 +47,7 @@ impl Scaler {
         if let Some(ledger) = ledger {
             ledger.charge("means and standard deviations", budget)?;
         }
-        let found = interruptible(py, |watch| {
+        let found = watched(py, None, |watch| {
             let unit = &schema.inner.unit;
             quietly::Moments::of(&table.source, &encoding, unit, budget, key, threads, watch)
         });

@@ -11,8 +11,30 @@ use crate::errors::{exception, raise};
 
 /// What is publicly known about a table, written down before it is read.
 ///
-/// A number has a range, `age=(0, 100)`; a category its values, `sex=["F", "M"]`. A dict says more:
-/// `{"range": (0, 80), "missing": 40}` or `{"values": ["A", "B"], "other": True}`.
+/// A number has a range, a category its values:
+///
+/// >>> import quietly
+/// >>> schema = quietly.Schema(age=(0, 100), sex=["F", "M"], rows=30_000, unit="person")
+/// >>> schema.columns
+/// ['age', 'sex']
+///
+/// Parameters
+/// ----------
+/// columns : dict or None, default None
+///     What is known of each column, by its name; for names that are no words of Python. "*" stands for all that are not named.
+///     A range is a pair of numbers, (0, 100): cells beyond it are cut. A category is a list of its values, ["F", "M"]: others
+///     are missing. A dict says more: {"range": (0, 80), "missing": 40}, where missing is a number, "middle" or "drop"; or
+///     {"values": ["A", "B"], "other": True}, where all other values make one more.
+/// rows : int or None, default None
+///     About how many rows there are. It need only be about right.
+/// unit : str, default "row"
+///     What one row is, in a word: this is what is protected.
+/// missing : "middle" or "drop", default "middle"
+///     What becomes of cells of a number that are missing or cannot be read: the middle of the range, or the row counts as none.
+/// features : int or None, default None
+///     How many features there are, for files of libsvm text.
+/// others : keywords
+///     Columns by name, as in ``columns``: age=(0, 100).
 #[pyclass(frozen, eq, module = "quietly._quietly")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Schema {
@@ -50,13 +72,15 @@ impl Schema {
     }
 
     /// A schema from a TOML file, as the command line reads it.
+    ///
+    /// Raises SchemaError where it says something impossible, FileError if it cannot be read.
     #[staticmethod]
     fn read(path: PathBuf) -> PyResult<Self> {
         let inner = quietly::Schema::read(path).map_err(raise_data)?;
         Ok(Schema { inner, has_rows: true })
     }
 
-    /// A schema from TOML text.
+    /// A schema from TOML text, as ``to_toml`` writes it. ``has_rows`` is False if its number of rows is not to be taken.
     #[staticmethod]
     #[pyo3(name = "parse", signature = (text, has_rows=true))]
     fn checked(text: &str, has_rows: bool) -> PyResult<Self> {

@@ -5,10 +5,11 @@ use quietly::{Encoding, Reads, Tuning, Validation};
 use crate::{
     errors::{exception, raise},
     ledger::LedgerFile,
-    model::{Model, interruptible},
+    model::Model,
     plan::Wishes,
     schema::Schema,
     table::Table,
+    watch::watched,
 };
 
 /// How candidates are tried.
@@ -69,7 +70,7 @@ fn tune(
     };
     let held = if public { Validation::Public(held) } else { Validation::Private(held) };
     let reads = Reads { source: train, public: None, encoding: &encoding };
-    let (place, score, mut model) = interruptible(py, |watch| {
+    let (place, score, mut model) = watched(py, first.tell()?, |watch| {
         tuning.run(reads, held, &schema.inner.unit, &key, threads, watch)
     })?;
     model.certificate.public.extend(taken_public);

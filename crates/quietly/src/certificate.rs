@@ -149,7 +149,13 @@ impl Certificate {
         )
     }
 
-    fn how(&self, charge: &Charge) -> String {
+    /// What was spent, as it is printed: four places, never below.
+    pub(crate) fn rounded(&self) -> f64 {
+        (self.epsilon * 1e4).ceil() / 1e4
+    }
+
+    /// How a question was answered, in words.
+    pub(crate) fn how(&self, charge: &Charge) -> String {
         match (charge.mechanism, self.asked.neighbours()) {
             (Mechanism::Gaussian { noise }, _) => {
                 format!("Gaussian noise, {noise:.4} times what one row can add")
@@ -173,6 +179,22 @@ impl Certificate {
                 format!("proven private as a whole, epsilon {epsilon:.4} and delta {delta:e}")
             }
         }
+    }
+
+    /// How it was chosen among other models, if it was.
+    pub(crate) fn chosen(&self) -> Option<String> {
+        let tuned = self.tuning.as_ref()?;
+        let by = match tuned.score_noise {
+            Some(noise) => {
+                format!("a sum with Gaussian noise, {noise:.4} times what one row can add")
+            }
+            None => "public rows".into(),
+        };
+        Some(format!(
+            "the above is one trial, and this the best of a random number of them, {} in the mean, of {} candidates: epsilon {:.4} for \
+             a trial and {:.4} for which is best, as told by {by}",
+            tuned.trials, tuned.candidates, tuned.epsilon, tuned.order
+        ))
     }
 
     /// "one person is in the table or not" and the like.
@@ -202,10 +224,10 @@ impl fmt::Display for Certificate {
                 "TEST ONLY: made with a fixed seed; whoever knows it can remove the noise.\n"
             )?;
         }
-        let epsilon = (self.epsilon * 1e4).ceil() / 1e4;
         writeln!(
             f,
-            "epsilon  {epsilon} of {} asked, at delta {}",
+            "epsilon  {} of {} asked, at delta {}",
+            self.rounded(),
             self.asked.epsilon(),
             self.asked.delta_in_words()
         )?;
@@ -224,19 +246,8 @@ impl fmt::Display for Certificate {
                 )?;
             }
         }
-        if let Some(tuned) = &self.tuning {
-            writeln!(
-                f,
-                "tuned    this is one trial; the best of a random number of them, about {} in the mean, of {} candidates: \
-                 epsilon {:.4} for a trial and {:.4} for which is best{}",
-                tuned.trials,
-                tuned.candidates,
-                tuned.epsilon,
-                tuned.order,
-                tuned.score_noise.map_or(", told by public rows".into(), |noise| format!(
-                    ", told by a sum with Gaussian noise, {noise:.4} times what one row can add"
-                ))
-            )?;
+        if let Some(chosen) = self.chosen() {
+            writeln!(f, "chosen   {chosen}")?;
         }
         writeln!(
             f,

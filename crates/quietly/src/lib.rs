@@ -27,6 +27,7 @@
 //! * [`Asked`] is any of these models in the words that people type; [`Asked::plan`] plans it.
 //! * [`Regression::plan`] makes a [`Plan`]: every question that will be put to the data, and its price.
 //! * [`Plan::fit`] reads the table and gives a [`Model`] with its [`Certificate`].
+//! * [`Model::label`] is that certificate as one HTML page, for people who did not make the model.
 //! * [`Expansion`] makes many features of few, by splines or waves, for any of these plans.
 //! * [`predict`] and [`evaluate`] use it, [`classify`] and [`evaluate_classes`] if it is a classifier.
 //! * [`private_range`] finds a column's range at a price, [`public_range`] in a public file.
@@ -56,6 +57,7 @@ pub use crate::{
     certificate::Certificate,
     charge::{Charge, Mechanism, Mixing, Sampler, Stage},
     convex::{Convex, Growth, Loss, Program, Regulariser, RowMap, Set, Weights},
+    curves::{ColumnCurves, Curves, Places},
     descent::Residual,
     design::{Design, Reach, Shares},
     error::Error,
@@ -82,6 +84,7 @@ mod certificate;
 mod charge;
 mod convex;
 mod counts;
+mod curves;
 mod descent;
 mod design;
 mod error;
@@ -92,6 +95,7 @@ pub mod features;
 mod full_batch;
 pub mod images;
 pub mod kan;
+mod label;
 mod lattice;
 mod ledger;
 mod linalg;

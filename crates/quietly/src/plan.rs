@@ -347,7 +347,7 @@ impl Plan {
         let mut public = vec![
             "the schema: names, ranges and values of the columns".into(),
             format!("that there are about {} rows", self.rows),
-            "which file was read and when, and that this fit was made".into(),
+            "which table was read and when, and that this fit was made".into(),
         ];
         if self.recipe.as_ref().is_some_and(|r| matches!(r.clip, Clip::Public { .. })) {
             public.push("every row of the public table that thresholds were taken from".into());

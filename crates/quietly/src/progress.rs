@@ -26,6 +26,8 @@ impl fmt::Display for Progress {
                     self.of.div_ceil(1_000_000)
                 )
             }
+            // How many passes it takes depends on the rows, so nobody is told how many there were.
+            "minimising" => write!(f, "minimising"),
             doing => write!(f, "{doing}: {} of {}", self.done, self.of),
         }
     }

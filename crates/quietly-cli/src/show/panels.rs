@@ -1,6 +1,8 @@
 //! Small pictures in rows, on one vertical scale, as SVG: no fonts, scripts or files from elsewhere.
 use std::fmt::Write as _;
 
+use quietly::Places;
+
 use crate::{
     svg::{escaped, ticks},
     words,
@@ -20,15 +22,6 @@ pub(super) struct Panel {
     pub(super) title: String,
     pub(super) places: Places,
     pub(super) curves: Vec<Curve>,
-}
-
-/// Where values stand.
-#[derive(Clone, Debug)]
-pub(super) enum Places {
-    /// Evenly from one end to the other.
-    Range((f64, f64)),
-    /// One for each name.
-    Names(Vec<String>),
 }
 
 /// One value for every place.

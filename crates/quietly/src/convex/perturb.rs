@@ -233,7 +233,7 @@ pub(crate) fn fit(
         }
         let objective =
             Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
-        let mut keep_on = |pass: u64| tell(watch, "pass", pass, pass.max(30));
+        let mut keep_on = |pass: u64| tell(watch, "minimising", pass, pass.max(30));
         let Near { point, .. } = match set {
             None => objective.minimise(near, &mut keep_on)?,
             Some(set) => objective.minimise_within(set, lasso, far, near, &mut keep_on)?,

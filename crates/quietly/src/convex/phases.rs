@@ -258,7 +258,7 @@ impl Pass<'_> {
         let found = examples.as_ref().map(|examples| {
             let rows = examples.at(from..from + self.phase.rows);
             let objective = Objective { terms, examples, rows, tilt: &tilt };
-            let mut keep_on = |pass: u64| tell(watch, "pass", pass, pass.max(30));
+            let mut keep_on = |pass: u64| tell(watch, "minimising", pass, pass.max(30));
             objective.minimise_within(set, lasso, far, near, &mut keep_on).map(|near| near.point)
         });
         Ok((Door::unless_stopped(found)?, diameter / strong + 2.0 * near))
@@ -279,7 +279,7 @@ impl Pass<'_> {
         let found = examples.as_ref().map(|examples| {
             let rows = examples.at(from..from + self.phase.rows);
             let dual = Dual { corner, examples, rows, tilt, set, lasso };
-            let mut keep_on = |pass: u64| tell(watch, "pass", pass, pass.max(30));
+            let mut keep_on = |pass: u64| tell(watch, "minimising", pass, pass.max(30));
             dual.minimise(reach, &mut keep_on).map(|near| near.point)
         });
         Ok((Door::unless_stopped(found)?, diameter / corner.strong + 2.0 * reach.near))

@@ -262,7 +262,7 @@ fn exact(run: &mut Fitting<'_, '_>, examples: Private<Examples<'_>>) -> Result<V
         let tilt = vec![0.0; all];
         let objective =
             Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
-        let mut keep_on = |pass: u64| tell(watch, "pass", pass, pass.max(30));
+        let mut keep_on = |pass: u64| tell(watch, "minimising", pass, pass.max(30));
         let near = (1e-4 / run.radius).max(terms.least_distance(rows, 1e3 / run.radius, 0.0));
         let found = match &program.set {
             // Nobody asks for a proof of how near it is.

@@ -143,6 +143,7 @@ fn a_changed_certificate_does_not_add_up() {
     assert!(!cheaper.adds_up());
     // Without its tuning it would be a single run, and what is said is more than that costs: no lie.
     assert!(model.certificate.to_string().contains("random number"));
+    assert!(model.label().contains("random number"));
 }
 
 #[test]

@@ -1,0 +1,35 @@
+//! `quietly label`: what a model promises, as one page for people who did not make it.
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::{certificate, failure::Failure, output, screen::Screen};
+
+#[derive(Args, Debug)]
+pub(crate) struct Label {
+    /// The model file
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// Where the page goes
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Writes the label of a model file.
+pub(crate) fn run(label: &Label, screen: &mut Screen) -> Result<(), Failure> {
+    output::probe(&label.output, std::slice::from_ref(&label.model))?;
+    let model = certificate::read(&label.model)?;
+    output::write(&label.output, model.label().as_bytes())?;
+    let path = label.output.display().to_string();
+    if label.json {
+        let certificate = serde_json::to_value(&model.certificate).expect("plain fields");
+        return Ok(screen.say_json(&json!({ "output": path, "certificate": certificate }))?);
+    }
+    Ok(screen.say(&format!(
+        "{path}: one page that needs nothing from elsewhere; any browser shows it"
+    ))?)
+}

@@ -1,0 +1,107 @@
+//! What a release promises, in every form.
+use pyo3::prelude::*;
+
+use crate::errors::exception;
+
+/// What a release promises, and why: the proof that goes with a model.
+///
+/// It prints as text, shows as HTML in notebooks, and has forms for programs (``to_json``) and for people who have to approve
+/// a release (``label``). It holds parameters and theorems, and no data. Fitted estimators have one: ``certificate_``.
+#[pyclass(frozen, module = "quietly._quietly")]
+pub(crate) struct Certificate(pub(crate) quietly::Certificate);
+
+#[pymethods]
+impl Certificate {
+    /// What was spent: the certified upper bound on epsilon. Never above what was asked.
+    #[getter]
+    fn epsilon(&self) -> f64 {
+        self.0.epsilon
+    }
+
+    /// The epsilon that was asked for.
+    #[getter]
+    fn asked(&self) -> f64 {
+        self.0.asked.epsilon()
+    }
+
+    /// The delta at which epsilon holds.
+    #[getter]
+    fn delta(&self) -> f64 {
+        self.0.asked.delta()
+    }
+
+    /// The neighbouring relation: "add-remove" or "replace-one".
+    #[getter]
+    fn neighbours(&self) -> &'static str {
+        self.0.asked.neighbours().name()
+    }
+
+    /// What one row is: the unit of privacy.
+    #[getter]
+    fn unit(&self) -> &str {
+        &self.0.unit
+    }
+
+    /// (delta, epsilon) pairs, each of which holds. None without noise; the only pair has delta 0 where delta is 0.
+    #[getter]
+    fn curve(&self) -> Vec<(f64, f64)> {
+        self.0.curve.clone()
+    }
+
+    /// What was taken to be public, one sentence each.
+    #[getter]
+    fn public(&self) -> Vec<String> {
+        self.0.public.clone()
+    }
+
+    /// What no part of this promises, one sentence each.
+    #[getter]
+    fn not_covered(&self) -> Vec<String> {
+        self.0.not_covered.clone()
+    }
+
+    /// Whether it was made with a fixed seed, or without any noise: not for release.
+    #[getter]
+    fn test_only(&self) -> bool {
+        self.0.test_only
+    }
+
+    /// What the price means for one person, in words.
+    fn odds(&self) -> String {
+        self.0.odds()
+    }
+
+    /// The whole certificate as JSON, as it is in the model file.
+    fn to_json(&self) -> String {
+        serde_json::to_string_pretty(&self.0).expect("plain fields")
+    }
+
+    /// The certificate as one HTML page: no scripts, nothing from elsewhere.
+    ///
+    /// Raises ModelError if the questions that it lists do not cost what it says: then its file was changed.
+    fn label(&self) -> PyResult<String> {
+        check(&self.0)?;
+        Ok(self.0.label())
+    }
+
+    fn _repr_html_(&self) -> String {
+        self.0.fragment()
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+/// Refuses certificates that were changed.
+pub(crate) fn check(certificate: &quietly::Certificate) -> PyResult<()> {
+    if certificate.adds_up() {
+        return Ok(());
+    }
+    let why = "the questions that this certificate lists do not cost what it says: it was changed, or another version made it";
+    Err(exception("ModelError", why, Some("Q04")))
+}

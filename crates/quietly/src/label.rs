@@ -1,0 +1,262 @@
+//! The privacy label: a certificate as one page for people who did not make the model.
+//!
+//! The page is complete in itself: no scripts, no fonts, nothing from elsewhere. Whatever a user typed is escaped, and no data
+//! is in it, as there is none in a certificate.
+use std::fmt::Write as _;
+
+use crate::{certificate::Certificate, model::Model, plan::Plan};
+
+mod curve;
+
+/// What differential privacy does promise.
+const COVERED: [&str; 3] = [
+    "whatever anybody does with the model: its weights, its predictions, pictures of it, and what is made of them later",
+    "attackers who know all other rows, the algorithm and this page, with any amount of computing",
+    "every question above, those about scales and thresholds included: all of them are in the price",
+];
+
+/// What may go wrong beside the mathematics, who takes care of it, and how.
+const HAZARDS: [(&str, &str, &str); 8] = [
+    (
+        "floating point",
+        "covered",
+        "noise is rounded to a lattice, exactly, and what rounding does is within the bounds",
+    ),
+    (
+        "several releases of one table",
+        "yours to check",
+        "each of them costs: add their epsilons and deltas up, this one's included",
+    ),
+    (
+        "bounds looked up in the data",
+        "yours to check",
+        "ranges, values and the number of rows are published as the schema has them: they must come from what anybody knows",
+    ),
+    (
+        "settings tried on the same table",
+        "yours to check",
+        "if this model is the best of several fits, all of those fits were spent",
+    ),
+    (
+        "several rows of one person",
+        "yours to check",
+        "the unit is one row: k rows cost k times epsilon, at a larger delta",
+    ),
+    (
+        "scores on sensitive rows",
+        "yours to check",
+        "accuracy that was computed from the rows, without noise, is a release of its own and is not in this price",
+    ),
+    (
+        "clocks and memory",
+        "not covered",
+        "how long the fit took, and what others on the same machine could see of it",
+    ),
+    (
+        "access",
+        "not covered",
+        "who can read the table itself, its copies, or the logs of other programs",
+    ),
+];
+
+impl Certificate {
+    /// The label: one HTML page with everything that the certificate says, the odds first.
+    pub fn label(&self) -> String {
+        self.page("A release")
+    }
+
+    /// The same in brief, to stand within another page: a notebook, say.
+    pub fn fragment(&self) -> String {
+        let mut html = String::from(
+            "<div style=\"border:1px solid #8888;border-radius:6px;padding:.6em 1em;max-width:46em\">\n",
+        );
+        add(&mut html, &self.banner());
+        add(&mut html, &format!("<p style=\"margin:.3em 0\">{}</p>", self.headline()));
+        add(&mut html, "<table>");
+        for (name, value) in self.facts() {
+            add(
+                &mut html,
+                &format!("<tr><td>{name}</td><td style=\"text-align:left\">{value}</td></tr>"),
+            );
+        }
+        html + "</table>\n</div>\n"
+    }
+
+    fn page(&self, what: &str) -> String {
+        let mut html = format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+             <meta name=\"viewport\" content=\"width=device-width\">\n<title>Privacy label: {what}</title>\n\
+             <style>{STYLE}</style>\n</head>\n<body>\n<h1>Privacy label</h1>\n<p class=\"what\">{what}</p>\n",
+            what = escaped(what)
+        );
+        add(&mut html, &self.banner());
+        add(&mut html, &format!("<p class=\"odds\">{}</p>", self.headline()));
+        add(&mut html, "<table class=\"facts\">");
+        for (name, value) in self.facts() {
+            add(&mut html, &format!("<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>"));
+        }
+        add(&mut html, "</table>");
+        add(&mut html, &self.questions());
+        add(&mut html, "<h2>Epsilon and delta</h2>");
+        add(&mut html, &curve::figure(self));
+        if self.asked.is_private() {
+            add(&mut html, "<h2>Covered</h2>");
+            add(&mut html, &list(&COVERED.map(String::from)));
+        }
+        add(&mut html, "<h2>Taken to be public</h2>");
+        add(&mut html, &list(&self.public));
+        add(&mut html, "<h2>Not covered</h2>");
+        add(&mut html, &list(&self.not_covered));
+        if self.asked.is_private() {
+            add(&mut html, &hazards());
+        }
+        add(&mut html, &format!("<footer>made by {}</footer>", escaped(&self.made_by)));
+        html + "</body>\n</html>\n"
+    }
+
+    /// What nobody may overlook, if there is anything.
+    fn banner(&self) -> String {
+        let alarm = |text: &str| {
+            format!(
+                "<p role=\"alert\" style=\"background:#b00020;color:white;padding:.6em 1em;font-weight:bold\">{text}</p>"
+            )
+        };
+        if !self.asked.is_private() {
+            return alarm(
+                "NO PRIVACY: epsilon was infinite. This model may give away any row of its table.",
+            );
+        }
+        if self.test_only {
+            return alarm(
+                "TEST ONLY: made with a fixed seed; whoever knows it can remove the noise.",
+            );
+        }
+        String::new()
+    }
+
+    fn headline(&self) -> String {
+        if !self.asked.is_private() {
+            return "Nothing is promised to anybody in the table.".into();
+        }
+        let odds = escaped(&self.odds());
+        let (first, rest) = odds.split_at(odds.chars().next().map_or(0, char::len_utf8));
+        format!("{}{rest}", first.to_uppercase())
+    }
+
+    /// Names and values, as HTML.
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![("unit of privacy", format!("one {}", escaped(&self.unit)))];
+        if !self.asked.is_private() {
+            return facts;
+        }
+        facts.extend([
+            (
+                "what may differ",
+                format!("{} ({})", escaped(&self.relation()), self.asked.neighbours().name()),
+            ),
+            (
+                "epsilon",
+                format!("<b>{}</b> spent of {} asked", self.rounded(), self.asked.epsilon()),
+            ),
+            ("delta", format!("<b>{}</b>, as asked", self.asked.delta_in_words())),
+            ("accountant", format!("{}, a certified upper bound", escaped(&self.accountant))),
+            ("randomness", escaped(&self.randomness)),
+        ]);
+        facts
+    }
+
+    /// Every question that was put to the data, part by part.
+    fn questions(&self) -> String {
+        let mut html = String::from("<h2>What was asked of the data</h2>\n");
+        if self.stages.is_empty() {
+            let nothing = match self.asked.is_private() {
+                true => "<p>Nothing.</p>",
+                false => "<p>Everything, without noise.</p>",
+            };
+            return html + nothing;
+        }
+        add(&mut html, &format!("<p>Rows: {}.</p>", escaped(&self.sampler.to_string())));
+        add(&mut html, "<table class=\"questions\">");
+        add(&mut html, "<tr><th>part</th><th>times</th><th>question</th><th>how</th></tr>");
+        for stage in &self.stages {
+            for charge in &stage.charges {
+                let question = format!("{}{}", charge.purpose, stage.whom(charge));
+                let cells =
+                    [stage.name.clone(), stage.steps.to_string(), question, self.how(charge)];
+                let cells: String =
+                    cells.iter().map(|cell| format!("<td>{}</td>", escaped(cell))).collect();
+                add(&mut html, &format!("<tr>{cells}</tr>"));
+            }
+        }
+        add(&mut html, "</table>");
+        match self.chosen() {
+            Some(chosen) => html + &format!("<p>Chosen: {}.</p>", escaped(&chosen)),
+            None => html,
+        }
+    }
+}
+
+impl Model {
+    /// The label of this model: [`Certificate::label`], with what was fitted.
+    pub fn label(&self) -> String {
+        let kind = match self.link {
+            _ if self.network.is_some() => "Kolmogorov-Arnold network".into(),
+            crate::Link::Svm => "support vector machine".into(),
+            link => format!("{} regression", link.name()),
+        };
+        let features = self.encoding.width();
+        self.certificate.page(&format!("{kind} of {} on {features} features", self.target))
+    }
+}
+
+impl Plan {
+    /// The plan as it prints, to stand within another page: a notebook, say.
+    pub fn fragment(&self) -> String {
+        format!("<pre>{}</pre>\n", escaped(&self.to_string()))
+    }
+}
+
+fn add(html: &mut String, line: &str) {
+    if !line.is_empty() {
+        writeln!(html, "{line}").expect("a string takes everything");
+    }
+}
+
+fn hazards() -> String {
+    let row = |(hazard, whose, how): &(&str, &str, &str)| {
+        format!("<tr><th scope=\"row\">{hazard}</th><td>{whose}</td><td>{how}</td></tr>\n")
+    };
+    let rows: String = HAZARDS.iter().map(row).collect();
+    format!("<h2>To check before a release</h2>\n<table class=\"hazards\">\n{rows}</table>")
+}
+
+fn list(items: &[String]) -> String {
+    let items: String = items.iter().map(|item| format!("<li>{}</li>\n", escaped(item))).collect();
+    format!("<ul>\n{items}</ul>")
+}
+
+/// Text that cannot be taken for a tag, an attribute or an entity.
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            c if c.is_control() && c != '\n' => safe.push(' '),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+const STYLE: &str = "body{font:16px/1.45 system-ui,sans-serif;max-width:46em;margin:2em auto;padding:0 1em;color:#222;background:#fff}\
+h1{margin-bottom:0}h2{font-size:1.1em;margin-top:1.8em}.what{color:#666;margin-top:0}.odds{font-size:1.25em}\
+table{border-collapse:collapse}th,td{text-align:left;vertical-align:top;padding:.25em 1em .25em 0;border-bottom:1px solid #ddd}\
+.questions,.hazards{font-size:.9em}svg{max-width:100%;height:auto}footer{margin-top:2em;color:#666}@media print{body{margin:0}}";
+
+#[cfg(test)]
+mod tests;
