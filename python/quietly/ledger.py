@@ -30,9 +30,17 @@ class Ledger:
     ...     quietly.LogisticRegression(epsilon=1.0, delta=1e-7, schema=schema).fit(X, y)
     ...     print(ledger)
 
-    ``limit`` is needed where the file is not there yet. ``refits="charge"`` lets ``cross_val_score``, ``GridSearchCV`` and the like
-    fit as often as the limit allows, each fit being charged in full; by default they are refused. What is spent adds up, epsilon with
-    epsilon and delta with delta: that holds whatever was learnt from one fit before the next was planned.
+    What is spent adds up, epsilon with epsilon and delta with delta: that holds whatever was learnt from one fit before the next was
+    planned. A fit that fails stays charged.
+
+    Parameters
+    ----------
+    path : path
+        The file. ``quietly budget`` and ``quietly fit --ledger`` on the command line take the same one.
+    limit : Budget or None, default None
+        What may be spent in all; needed where the file is not there yet. It cannot be changed later.
+    refits : "refuse" or "charge", default "refuse"
+        Whether ``cross_val_score``, ``GridSearchCV`` and the like may fit as often as the limit allows, each fit being charged in full.
     """
 
     def __init__(

@@ -136,6 +136,14 @@ def _attributes(kind: type) -> dict[str, tuple[str, str]]:
         "n_features_in_": ("int", "How many columns X had."),
         "feature_names_in_": ("array of str", "Their names, if X had any."),
     }
+    if hasattr(kind, "transform"):
+        del fitted["plan_"]
+        fitted["mean_"] = ("array", "The mean of every column, with noise.")
+        fitted["scale_"] = ("array", "Its standard deviation, with noise, and never so small that it would be noise alone.")
+        fitted["var_"] = ("array", "The square of that.")
+        fitted["noise_"] = ("array", "The standard deviation of the noise in every mean.")
+        fitted["schema_"] = ("Schema", "What no scaled number lies beyond.")
+        return fitted
     if not kind.__name__.startswith("KAN"):
         fitted["coef_"] = ("array", "The weights of features as the model sees them: numbers within [-1, 1], one for every category.")
         fitted["intercept_"] = ("float or array", "The weighted sum where all features are 0.")

@@ -9,21 +9,16 @@ from . import ledger, tables
 from ._quietly import Certificate, Scaler, Schema
 from .errors import DataError, ParameterError
 from .estimators import _DEFAULT, _ROWS, NotFittedError, _seed
+from .parameters import described
 
 
+@described
 class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Numbers less their mean and over their standard deviation, both found privately in one release.
 
     A number beyond the range that the schema gives its column counts as the end of that range, in ``fit`` and in ``transform``. What comes out
     therefore has a range, too (``schema_``), which follows from the schema and from what was released. A quietly estimator without a
     schema that is handed the very array that ``transform`` gave, as in a ``Pipeline``, takes that range for its own.
-
-    All parameters are keywords. ``epsilon`` and ``delta`` are the most that may be spent (no delta: below 1 / (10 rows)); ``schema``
-    gives every column a range; ``rows`` is about how many rows there are; ``neighbours`` is add-remove or replace-one. ``random_state``
-    is for tests only; ``n_jobs`` is the number of threads, and changes no bit.
-
-    After ``fit``: ``mean_``, ``scale_``, ``var_``, ``noise_`` (the standard deviation of the noise in each mean), ``schema_`` and
-    ``certificate_``.
     """
 
     def __init__(

@@ -38,19 +38,35 @@ def tune(
 ) -> E:
     """The best of the candidates in ``grid``, fitted, within the ``epsilon`` and ``delta`` of ``estimator`` in all.
 
-    A random number of trials is made. Each draws a candidate, fits it, and scores it privately on rows that it has not seen: a ``share``
-    of the table that is drawn at random and kept apart, or ``validation=(X, y)``, which must hold other people. The best model is
-    released, and nothing else. That costs a little less than two fits, however many candidates there are; how many trials were made is
-    not told, and must not be: whoever can watch the clock is not covered.
+    A random number of trials is made. Each draws a candidate, fits it, and scores it privately on rows that it has not seen. The best model
+    is released, and nothing else. That costs less than two fits, however many candidates there are. How many trials were made is not
+    told, and must not be: whoever can watch the clock is not covered.
 
-    ``trials`` is their number in the mean (from 2 to 1000; by default four for each candidate, and at least 10). Few may be made by chance:
-    with a mean of 10 every fourth run makes a single one, so ask for more rather than fewer; it costs time, and hardly any epsilon.
+    Parameters
+    ----------
+    estimator : estimator of quietly
+        It is cloned. Its ``epsilon`` and ``delta`` are what may be spent in all.
+    grid : dict of lists, or list of such dicts
+        Candidates, as for ``GridSearchCV``: every combination of the listed values.
+    X, y : table and column
+        As for ``fit``.
+    trials : float or None, default None
+        How many trials there are in the mean, from 2 to 1000. None takes four for each candidate, and at least 10. Few may be made by
+        chance: with a mean of 10 every fourth run makes a single one. More cost time, and hardly any epsilon.
+    share : float, default 0.2
+        The share of rows that is drawn at random and kept apart for scores, where ``validation`` is not given.
+    validation : (X, y) or None, default None
+        Rows for scores, of people who are not in the table.
+    validation_is_public : bool, default False
+        Anybody may see ``validation``: scores have no noise.
+    public : (X, y) or None, default None
+        Choose on these public rows alone, for free, and fit the table once, with all of epsilon.
 
-    With ``validation_is_public=True`` scores are exact. With ``public=(X, y)`` everything is chosen on those public rows, for free, and
-    the table is fitted once, with all of epsilon.
-
-    The result is a new estimator, fitted, with ``best_params_`` and ``best_score_`` (R2, or the share of rows that are right). What was chosen
-    is in its certificate.
+    Returns
+    -------
+    estimator
+        A new one, fitted, with ``best_params_`` and ``best_score_`` (R2, or the share of rows that are right). The certificate says how it
+        was chosen.
     """
     candidates = _candidates(estimator, grid)
     if public is not None:
