@@ -11,6 +11,7 @@ mod model;
 mod noise;
 mod plan;
 mod schema;
+mod scheme;
 mod table;
 
 #[pymodule]
@@ -21,6 +22,7 @@ fn _quietly(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<plan::Plan>()?;
     module.add_class::<model::Certificate>()?;
     module.add_class::<model::Model>()?;
+    errors::add(module)?;
     accounting::add(module)?;
     noise::add(module)
 }

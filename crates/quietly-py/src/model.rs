@@ -8,7 +8,7 @@ use pyo3::{
 use quietly::{Key, Link, Reads, classify, predict};
 
 use crate::{
-    errors::raise,
+    errors::{guard, raise},
     plan::{Plan, Wishes},
     schema::Schema,
     table::Table,
@@ -78,48 +78,19 @@ impl Model {
         wishes: &Bound<'_, PyDict>,
         public: Vec<String>,
     ) -> PyResult<Self> {
-        let wishes = Wishes(wishes);
-        let (mut encoding, plan) = wishes.plan(schema, table.source.columns())?;
-        if table.source.is_sparse() && plan.convex.is_some() {
-            encoding = encoding.zero_stays_zero();
-        }
-        let seed = wishes.get("random_state", "None or a whole number from 0")?;
-        let key = match seed {
-            Some(seed) => Key::from_seed(seed),
-            None => Key::from_os().map_err(raise)?,
-        };
-        let threads = threads(wishes.get("n_jobs", "None or a whole number")?);
-        let mut interrupted = None;
-        let fitted = py.detach(|| {
-            let reads = Reads { source: &table.source, public: None, encoding: &encoding };
-            plan.fit_from(reads, &schema.inner.unit, key, threads, &mut |_| match Python::attach(
-                |py| py.check_signals(),
-            ) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(signal) => {
-                    interrupted = Some(signal);
-                    ControlFlow::Break(())
-                }
-            })
-        });
-        if let Some(signal) = interrupted {
-            return Err(signal);
-        }
-        let mut model = fitted.map_err(raise)?;
-        model.certificate.public.extend(public);
-        Ok(Model(model))
+        guard(|| Model::fitted(py, table, schema, wishes, public))
     }
 
     /// Reads a model file.
     #[staticmethod]
     fn read(path: PathBuf) -> PyResult<Self> {
-        Ok(Model(quietly::Model::read(&path).map_err(raise)?))
+        guard(|| Ok(Model(quietly::Model::read(&path).map_err(raise)?)))
     }
 
     /// Reads the bytes of a model file.
     #[staticmethod]
     fn of_bytes(bytes: &[u8]) -> PyResult<Self> {
-        Ok(Model(quietly::Model::from_json(bytes, "what was pickled").map_err(raise)?))
+        guard(|| Ok(Model(quietly::Model::from_json(bytes, "what was pickled").map_err(raise)?)))
     }
 
     /// The bytes of the model file.
@@ -135,15 +106,17 @@ impl Model {
         table: &Table,
         n_jobs: Option<i64>,
     ) -> PyResult<Bound<'py, PyByteArray>> {
-        let said = py.detach(|| {
-            let mut all = Vec::new();
-            let each = &mut |said: &[f64]| {
-                all.extend_from_slice(said);
-                ControlFlow::Continue(())
-            };
-            predict(&self.0, &table.source, threads(n_jobs), each).map(|()| all)
-        });
-        Ok(bytes(py, &said.map_err(raise)?))
+        guard(|| {
+            let said = py.detach(|| {
+                let mut all = Vec::new();
+                let each = &mut |said: &[f64]| {
+                    all.extend_from_slice(said);
+                    ControlFlow::Continue(())
+                };
+                predict(&self.0, &table.source, threads(n_jobs), each).map(|()| all)
+            });
+            Ok(bytes(py, &said.map_err(raise)?))
+        })
     }
 
     /// The probability of every class for every row.
@@ -254,6 +227,43 @@ impl Model {
 }
 
 impl Model {
+    fn fitted(
+        py: Python<'_>,
+        table: &Table,
+        schema: &Schema,
+        wishes: &Bound<'_, PyDict>,
+        public: Vec<String>,
+    ) -> PyResult<Self> {
+        let wishes = Wishes(wishes);
+        let (encoding, plan) =
+            wishes.plan(schema, table.source.columns(), table.source.is_sparse())?;
+        let seed = wishes.get("random_state", "None or a whole number from 0")?;
+        let key = match seed {
+            Some(seed) => Key::from_seed(seed),
+            None => Key::from_os().map_err(raise)?,
+        };
+        let threads = threads(wishes.get("n_jobs", "None or a whole number")?);
+        let mut interrupted = None;
+        let fitted = py.detach(|| {
+            let reads = Reads { source: &table.source, public: None, encoding: &encoding };
+            plan.fit_from(reads, &schema.inner.unit, key, threads, &mut |_| match Python::attach(
+                |py| py.check_signals(),
+            ) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(signal) => {
+                    interrupted = Some(signal);
+                    ControlFlow::Break(())
+                }
+            })
+        });
+        if let Some(signal) = interrupted {
+            return Err(signal);
+        }
+        let mut model = fitted.map_err(raise)?;
+        model.certificate.public.extend(public);
+        Ok(Model(model))
+    }
+
     fn classified<'py>(
         &self,
         py: Python<'py>,
@@ -261,15 +271,17 @@ impl Model {
         n_jobs: Option<i64>,
         take: impl Fn(&quietly::Classified) -> Vec<f64> + Send + Sync,
     ) -> PyResult<Bound<'py, PyByteArray>> {
-        let said = py.detach(|| {
-            let mut all = Vec::new();
-            let each = &mut |said: &[quietly::Classified]| {
-                all.extend(said.iter().flat_map(&take));
-                ControlFlow::Continue(())
-            };
-            classify(&self.0, &table.source, threads(n_jobs), each).map(|()| all)
-        });
-        Ok(bytes(py, &said.map_err(raise)?))
+        guard(|| {
+            let said = py.detach(|| {
+                let mut all = Vec::new();
+                let each = &mut |said: &[quietly::Classified]| {
+                    all.extend(said.iter().flat_map(&take));
+                    ControlFlow::Continue(())
+                };
+                classify(&self.0, &table.source, threads(n_jobs), each).map(|()| all)
+            });
+            Ok(bytes(py, &said.map_err(raise)?))
+        })
     }
 }
 

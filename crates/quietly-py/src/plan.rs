@@ -3,7 +3,7 @@ use pyo3::{prelude::*, types::PyDict};
 use quietly::{Asked, Budget, Encoding, Family, Neighbours};
 
 use crate::{
-    errors::{exception, raise},
+    errors::{exception, guard, raise},
     schema::Schema,
 };
 
@@ -16,7 +16,7 @@ impl Plan {
     /// The plan for a table with these columns; no row is read.
     #[staticmethod]
     fn of(columns: Vec<String>, schema: &Schema, wishes: &Bound<'_, PyDict>) -> PyResult<Self> {
-        Ok(Plan(Wishes(wishes).plan(schema, &columns)?.1))
+        guard(|| Ok(Plan(Wishes(wishes).plan(schema, &columns, false)?.1)))
     }
 
     /// The certified upper bound on epsilon.
@@ -97,23 +97,33 @@ impl Wishes<'_, '_> {
         self.get(name, "a word")
     }
 
-    /// The encoding of a table with these columns, and the plan.
+    /// The encoding of a table with these columns, and the plan; `sparse` if the table leaves zeros out.
     pub(crate) fn plan(
         &self,
         schema: &Schema,
         columns: &[String],
+        sparse: bool,
     ) -> PyResult<(Encoding, quietly::Plan)> {
         let target = self.word("target")?.unwrap_or_default();
-        let encoding = Encoding::new(&schema.inner, columns, None, Some(&target)).map_err(raise)?;
+        let mut encoding =
+            Encoding::new(&schema.inner, columns, None, Some(&target)).map_err(raise)?;
+        let asked = self.asked()?;
+        // As the command line does: these families keep zeros out of the way.
+        if sparse && !matches!(asked.family, Family::Linear | Family::Relu | Family::Kan) {
+            encoding = encoding.zero_stays_zero();
+        }
         let rows = self.count("rows")?.unwrap_or(schema.inner.rows);
         let epsilon = self.number("epsilon")?.unwrap_or(f64::NAN);
         let budget = Budget::usual(epsilon, self.number("delta")?, rows).map_err(raise)?;
-        let plan = self.asked()?.plan(&encoding, rows, budget.under(self.neighbours()?));
+        let plan = asked.plan(&encoding, rows, budget.under(self.neighbours()?));
         Ok((encoding, plan.map_err(raise)?))
     }
 
     pub(crate) fn neighbours(&self) -> PyResult<Neighbours> {
-        let word = self.word("neighbours")?.unwrap_or_default();
+        Wishes::relation(&self.word("neighbours")?.unwrap_or_default())
+    }
+
+    pub(crate) fn relation(word: &str) -> PyResult<Neighbours> {
         let found = [Neighbours::AddRemove, Neighbours::ReplaceOne];
         found.into_iter().find(|n| n.name() == word).ok_or_else(|| {
             let message = format!("neighbours must be add-remove or replace-one, but is {word:?}");

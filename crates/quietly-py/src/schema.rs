@@ -7,7 +7,7 @@ use pyo3::{
 };
 use quietly::{Missing, Rule, Value};
 
-use crate::errors::{exception, raise};
+use crate::errors::{exception, guard, raise};
 
 /// What is publicly known about a table, written down before it is read.
 ///
@@ -52,16 +52,20 @@ impl Schema {
     /// A schema from a TOML file, as the command line reads it.
     #[staticmethod]
     fn read(path: PathBuf) -> PyResult<Self> {
-        let inner = quietly::Schema::read(path).map_err(raise_data)?;
-        Ok(Schema { inner, has_rows: true })
+        guard(|| {
+            let inner = quietly::Schema::read(&path).map_err(raise_data)?;
+            Ok(Schema { inner, has_rows: true })
+        })
     }
 
     /// A schema from TOML text.
     #[staticmethod]
     #[pyo3(name = "parse", signature = (text, has_rows=true))]
     fn checked(text: &str, has_rows: bool) -> PyResult<Self> {
-        let inner = quietly::Schema::parse(text).map_err(raise_data)?;
-        Ok(Schema { inner, has_rows })
+        guard(|| {
+            let inner = quietly::Schema::parse(text).map_err(raise_data)?;
+            Ok(Schema { inner, has_rows })
+        })
     }
 
     /// The schema as TOML, for the command line.
