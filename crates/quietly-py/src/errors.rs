@@ -36,7 +36,7 @@ pub(crate) fn guard<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
              with what you called",
             env!("CARGO_PKG_VERSION")
         );
-        Err(exception("InternalError", &message, Some("Q07")))
+        Err(exception("InternalError", &message, None))
     })
 }
 
