@@ -47,9 +47,11 @@ def formats(matrix):
     wide.indptr, wide.indices = wide.indptr.astype(np.int64), wide.indices.astype(np.int64)
     coo = sp.coo_array(matrix)
     # Halves are exact, and so are their sums.
-    twice = sp.coo_matrix(
-        (np.r_[coo.data / 2, coo.data[::-1] / 2], (np.r_[coo.row, coo.row[::-1]], np.r_[coo.col, coo.col[::-1]])), coo.shape
-    )
+    rows = [csr.indices[a:b] for a, b in zip(csr.indptr, csr.indptr[1:])]
+    data = [csr.data[a:b] / 2 for a, b in zip(csr.indptr, csr.indptr[1:])]
+    there_and_back = lambda parts: np.concatenate([part for each in parts for part in (each[::-1], each)])
+    twice = sp.csr_matrix((there_and_back(data), there_and_back(rows), 2 * csr.indptr), csr.shape)
+    assert not twice.has_canonical_format
     return {"csr": csr, "wide": wide, "csr array": sp.csr_array(matrix), "csc": sp.csc_matrix(matrix), "coo": coo,
             "twice": twice, "lil": sp.lil_matrix(matrix), "dok": sp.dok_array(matrix), "bsr": sp.bsr_matrix(matrix)}
 
