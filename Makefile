@@ -2,9 +2,11 @@
 # make test          format, lints, and every test
 # make python        the Python package in a virtual environment, and its tests (part of make test)
 # make bench         the speed targets (make bench ONLY=regression for one group)
+# make bench-python  the Python package beside scikit-learn and diffprivlib: times, memory, import
+# make versus-diffprivlib  R2 and accuracy beside diffprivlib's on real tables; DATA=folder
 # make accuracy      regression and classification on real tables beside the best rivals; DATA=folder
 # make clean         remove what was built
-.PHONY: demo test python bench bench-diffprivlib bench-torch bench-memory accuracy clean
+.PHONY: demo test python python-older bench bench-python bench-wheel versus-diffprivlib bench-diffprivlib bench-torch bench-memory accuracy clean
 
 CARGO ?= cargo
 TARGET = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
@@ -40,10 +42,37 @@ test:
 # The dev profile, which the tests have built already; the tests compare with the command line.
 python:
 	@test -x .venv/bin/python || python3 -m venv .venv
-	@.venv/bin/pip install --quiet --disable-pip-version-check maturin numpy scikit-learn pandas polars pyarrow matplotlib pytest
+	@.venv/bin/pip install --quiet --disable-pip-version-check maturin numpy scikit-learn pandas polars pyarrow matplotlib pytest mypy
 	@$(CARGO) build --quiet -p quietly-cli
 	@VIRTUAL_ENV=$(abspath .venv) .venv/bin/maturin develop --quiet --profile dev
 	@.venv/bin/python -m pytest --quiet
+	@$(MAKE) --no-print-directory python-older
+
+# The wheel of the same package, and the tests that meet scikit-learn, beside the release two minors before the newest.
+python-older:
+	@test -x .venv-older/bin/python || python3 -m venv .venv-older
+	@older=$$(.venv/bin/python -c "import sklearn; a, b = sklearn.__version__.split('.')[:2]; print(f'{a}.{int(b) - 2}.*')"); \
+	echo "scikit-learn $$older"; \
+	.venv-older/bin/pip install --quiet --disable-pip-version-check "scikit-learn==$$older" numpy pandas polars pyarrow matplotlib pytest
+	@VIRTUAL_ENV=$(abspath .venv) .venv/bin/maturin build --quiet --profile dev --out $(TARGET)/wheels-dev
+	@.venv-older/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(TARGET)/wheels-dev/quietly-*.whl
+	@.venv-older/bin/python -m pytest --quiet $(addprefix python/tests/test_,sklearn.py manners.py docs.py)
+
+# The speed targets of the Python package, as ratios of one run: a release wheel, scikit-learn and diffprivlib side by side.
+bench-python: bench-wheel
+	@bench/.venv-python/bin/python bench/python.py --rival bench/.venv-diffprivlib/bin/python $(if $(JSON),--json)
+
+# Our regressions beside diffprivlib's, the same splits, epsilons and bounds: make versus-diffprivlib DATA=folder
+versus-diffprivlib: bench-wheel
+	@test -n "$(DATA)" || { echo "make versus-diffprivlib DATA=folder (with a9a, ijcnn1, california-housing, ...)"; exit 1; }
+	@bench/.venv-python/bin/python bench/versus_diffprivlib.py --data $(DATA) --rival bench/.venv-diffprivlib/bin/python $(if $(JSON),--json)
+
+bench-wheel:
+	@for place in python diffprivlib; do test -x bench/.venv-$$place/bin/python || python3 -m venv bench/.venv-$$place; done
+	@bench/.venv-python/bin/pip install --quiet --disable-pip-version-check maturin numpy scikit-learn
+	@bench/.venv-diffprivlib/bin/pip install --quiet --disable-pip-version-check diffprivlib==0.6.6 "scikit-learn<1.6"
+	@bench/.venv-python/bin/maturin build --quiet --release --out $(TARGET)/wheels
+	@bench/.venv-python/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(TARGET)/wheels/quietly-*.whl
 
 # The other libraries go into a virtual environment and a cargo feature of their own: the first run takes minutes.
 bench:

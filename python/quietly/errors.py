@@ -1,4 +1,25 @@
-"""Every way to be refused, by name. The sentences are those of the command line; none holds a data value."""
+"""Every way to be refused, by name. The sentences are those of the command line; none holds a data value.
+
+Ten groups, and under them one name for each thing that can be wrong; catch whichever you need.
+
+====================  =============  ==============================================================================
+group                 also           what is in it
+====================  =============  ==============================================================================
+ParameterError        ValueError     NoiseParameterError
+BudgetError           ValueError     UnsupportedError, TooManyError, UnreachableError, SpentError, RefitError
+SchemaError           ValueError     SchemaSyntaxError, UnfinishedSchemaError, ImpossibleSchemaError
+DataError             ValueError     DamagedError, NoHeaderError, DuplicateColumnsError, DifferentColumnsError,
+                                     MissingColumnsError, UnknownColumnsError, TargetError, NoTargetError,
+                                     ColumnTypesError, BatchesError, FeatureCountError, DelimiterError, NoFeaturesError
+TooLargeError         ValueError
+ModelError            ValueError
+FileError             OSError        UnreadableError, NoFilesError
+NoiseError            RuntimeError   NoiseParameterError, NoRandomnessError, ExhaustedError
+StoppedError          RuntimeError
+PackageError          ImportError    a package that is used if it is there
+InternalError         RuntimeError   a fault of quietly's own
+====================  =============  ==============================================================================
+"""
 
 
 class QuietlyError(Exception):
@@ -19,12 +40,92 @@ class RefitError(BudgetError):
     """Something would fit a model several times on the same rows, and pay every time."""
 
 
+class SpentError(BudgetError):
+    """A ledger has less left than this would cost; the table was not read."""
+
+
+class UnsupportedError(BudgetError):
+    """No theorem covers this under this neighbouring relation."""
+
+
+class TooManyError(BudgetError):
+    """So many steps or records cannot be accounted for."""
+
+
+class UnreachableError(BudgetError):
+    """No amount of noise meets the budget."""
+
+
 class SchemaError(QuietlyError, ValueError):
     """The schema says something impossible."""
 
 
+class SchemaSyntaxError(SchemaError):
+    """The schema is not TOML."""
+
+
+class UnfinishedSchemaError(SchemaError):
+    """The schema still has question marks."""
+
+
+class ImpossibleSchemaError(SchemaError):
+    """The schema contradicts itself."""
+
+
 class DataError(QuietlyError, ValueError):
     """The table cannot be used: its columns, types or shape."""
+
+
+class DamagedError(DataError):
+    """A file is not what its format says, or ends too early."""
+
+
+class NoHeaderError(DataError):
+    """A file has no line of column names."""
+
+
+class DuplicateColumnsError(DataError):
+    """Two columns have one name."""
+
+
+class DifferentColumnsError(DataError):
+    """Two files of one table have different columns."""
+
+
+class MissingColumnsError(DataError):
+    """The table lacks columns that the schema or the model names."""
+
+
+class UnknownColumnsError(DataError):
+    """The schema does not describe a column that was named."""
+
+
+class TargetError(DataError):
+    """This column cannot be predicted, or not by this model."""
+
+
+class NoTargetError(TargetError):
+    """There is no column to predict."""
+
+
+class ColumnTypesError(DataError):
+    """A column has a type that cannot be read as the schema says."""
+
+
+class BatchesError(DataError):
+    """What is in memory is not one table."""
+
+
+class FeatureCountError(DataError):
+    """libsvm text does not say how many features it has: the schema must."""
+
+
+class DelimiterError(DataError):
+    """Fields cannot be separated by this."""
+
+
+class NoFeaturesError(DataError):
+    """There is nothing to learn from."""
 
 
 class TooLargeError(QuietlyError, ValueError):
@@ -39,8 +140,28 @@ class FileError(QuietlyError, OSError):
     """A file cannot be read or written."""
 
 
+class UnreadableError(FileError):
+    """A file or folder cannot be opened."""
+
+
+class NoFilesError(FileError):
+    """There is no table in a folder or behind a pattern."""
+
+
 class NoiseError(QuietlyError, RuntimeError):
-    """There is no randomness, so nothing was released."""
+    """There is no noise, so nothing was released."""
+
+
+class NoiseParameterError(NoiseError, ParameterError):
+    """Noise of such a scale cannot be made."""
+
+
+class NoRandomnessError(NoiseError):
+    """The operating system gave no randomness."""
+
+
+class ExhaustedError(NoiseError):
+    """A draw used up its random bits: the generator must be broken."""
 
 
 class StoppedError(QuietlyError, RuntimeError):
@@ -49,3 +170,7 @@ class StoppedError(QuietlyError, RuntimeError):
 
 class PackageError(QuietlyError, ImportError):
     """A package that this needs is not installed; the message says how to install it."""
+
+
+class InternalError(QuietlyError, RuntimeError):
+    """A fault of quietly. It says where, for a report, and nothing of the table."""

@@ -4,13 +4,13 @@ import os
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn import exceptions
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
 
 from . import files, ledger, progress, tables
 from ._quietly import Certificate, Model, Plan, Schema, Table
-from .errors import DataError, ParameterError
+from .errors import DataError, ParameterError, QuietlyError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,6 +20,10 @@ _SCALED = "the ranges of features are those that a private scaler before this mo
 _ROWS = "no number of rows was declared: the number of rows of this table, as it was given, was treated as public"
 _CLASSES = "no classes were declared: the set of labels of this table was treated as public"
 _TARGET = "no range of the target was declared: it was taken to lie within [-1, 1], whatever the table holds"
+
+
+class NotFittedError(QuietlyError, exceptions.NotFittedError):
+    """The model has not been fitted yet. scikit-learn's own, too."""
 
 
 class _Private(BaseEstimator):
@@ -65,7 +69,8 @@ class _Private(BaseEstimator):
         if tables.is_path(X):
             table, target = self._open(X, y)
             names: list[str] | None = [name for name in table.columns if name != target]
-            public, rows = [], None
+            public: list[str] = []
+            rows = None
             schema = self.schema
             if schema is None:
                 raise DataError("a file needs a schema: give schema=quietly.Schema(...) or quietly.Schema.read(path)")
@@ -113,8 +118,6 @@ class _Private(BaseEstimator):
         return Table.open(tables.paths(X), features), y
 
     def _parts(self, X: Any, y: Any) -> tuple[list[str], list[tables.Part], str, Any]:
-        if hasattr(X, "toarray") and hasattr(X, "tocsr"):
-            raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
         names = tables.column_names(X)
         if names is None:
             X = tables.array_of(X)
@@ -178,7 +181,7 @@ class _Private(BaseEstimator):
 
     def _weights(self, model: Model) -> None:
         self.coef_ = np.asarray(model.weights)
-        self.intercept_ = model.intercepts[0]
+        self.intercept_: Any = model.intercepts[0]
 
     def _fitted(self) -> Model:
         if not hasattr(self, "_model"):
@@ -189,8 +192,6 @@ class _Private(BaseEstimator):
     def _read(self, X: Any) -> Table:
         if tables.is_path(X):
             return Table.open(tables.paths(X))
-        if hasattr(X, "toarray") and hasattr(X, "tocsr"):
-            raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
         names = tables.column_names(X)
         if names is None:
             X = tables.array_of(X)
@@ -269,6 +270,7 @@ class _Private(BaseEstimator):
         # Missing numbers have a place of their own, and a cell must not decide whether a fit succeeds.
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
+        tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
 
@@ -290,8 +292,12 @@ class _Classifier(ClassifierMixin, _Private):
     def _target_rule(self, y: Any) -> tuple[Any, list[str]]:
         if self.classes is not None:
             return list(self.classes), []
-        check_classification_targets(_array(y))
-        labels = _labels(y).tolist()
+        if y is None:
+            raise DataError("the labels of a stream are not known before it is read: give classes=, or a schema")
+        found, array = _labels(y), _array(y)
+        # Objects with gaps among them are not what the check expects; what is there is.
+        check_classification_targets(found if array.dtype == object else array)
+        labels = found.tolist()
         if len(labels) < 2:
             raise DataError("wanted at least two classes, got one class; declare all labels, such as classes=[-1, 1]")
         return labels, [_CLASSES]
@@ -329,7 +335,8 @@ class _Probable(_Classifier):
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """The logarithm of ``predict_proba``."""
-        return np.log(self.predict_proba(X))
+        logarithms: np.ndarray = np.log(self.predict_proba(X))
+        return logarithms
 
 
 def _seed(random_state: Any) -> int | None:
@@ -342,7 +349,7 @@ def _seed(random_state: Any) -> int | None:
 
 def _one_column(y: Any) -> Any:
     y = y if hasattr(y, "to_numpy") else np.asarray(y)
-    shape = getattr(y, "shape", (len(y),))
+    shape: tuple[int, ...] = getattr(y, "shape", (len(y),))
     if len(shape) == 2 and shape[1] == 1:
         import warnings
 
@@ -357,7 +364,8 @@ def _one_column(y: Any) -> Any:
 
 
 def _column(X: Any, name: str) -> Any:
-    return X[name]
+    # A stream is read once, and not to look for labels.
+    return X[name] if hasattr(X, "__getitem__") else None
 
 
 def _name(y: Any) -> str | None:
@@ -366,12 +374,16 @@ def _name(y: Any) -> str | None:
 
 
 def _array(y: Any) -> np.ndarray:
-    return y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+    array: np.ndarray = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+    return array
 
 
 def _labels(y: Any) -> np.ndarray:
     array = _array(y)
     if array.dtype == object:
-        return np.unique([str(label) for label in array if label is not None and label == label])
+        there = [x for x in array.tolist() if isinstance(x, (str, bool, int, float)) and x == x]
+        alike = len({type(label) for label in there}) == 1
+        return np.unique(there if alike else [str(label) for label in there])
     labels = np.unique(array)
-    return labels[labels == labels]
+    present: np.ndarray = labels[labels == labels]
+    return present

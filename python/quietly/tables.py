@@ -33,15 +33,24 @@ def column_names(x: Any) -> list[str] | None:
     names = getattr(x, "column_names", None)
     if names is None:
         names = getattr(x, "columns", None)
+    if names is None and hasattr(x, "__arrow_c_stream__"):
+        # A reader says it in its schema; others hand out as many streams as one likes.
+        names = getattr(getattr(x, "schema", None), "names", None)
+        names = Table.names(x) if names is None or callable(names) else names
     if names is None or callable(names):
         return None
     names = list(names)
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
+def is_sparse(x: Any) -> bool:
+    """Whether this is a matrix or an array of scipy.sparse, in any of its formats."""
+    return hasattr(x, "tocsr") and hasattr(x, "nnz")
+
+
 def array_of(x: Any) -> Any:
     """A table without names of columns, as an array."""
-    return x if type(x).__module__.startswith("pandas") else np.asarray(x)
+    return x if type(x).__module__.startswith("pandas") or is_sparse(x) else np.asarray(x)
 
 
 def parts_of(x: Any, names: list[str]) -> list[Part]:
@@ -53,6 +62,8 @@ def parts_of(x: Any, names: list[str]) -> list[Part]:
         return [part for name, column in zip(names, columns) for part in column_of(column, name)]
     if hasattr(x, "__arrow_c_stream__"):
         return [(None, x)]
+    if is_sparse(x):
+        return [(names, sparse(x))]
     array = np.asarray(x)
     if array.ndim == 1:
         raise DataError(
@@ -101,6 +112,22 @@ def matrix(array: np.ndarray) -> np.ndarray:
     return array
 
 
+def sparse(x: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A sparse matrix as the core borrows it: by rows, in order, each value once. Made so, as a copy, if it is not."""
+    if x.ndim != 2:
+        raise DataError(f"a table has rows and columns, so X must have two dimensions, but has {x.ndim}")
+    if x.shape[1] == 0:
+        raise DataError(f"0 feature(s) (shape={x.shape}) while a minimum of 1 is required.")
+    if x.dtype.kind == "c":
+        raise DataError("Complex data not supported: wanted real numbers")
+    rows = x.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy() if rows is x else rows
+        rows.sum_duplicates()
+    dtype = rows.dtype if rows.dtype in (np.float32, np.float64) and rows.dtype.isnative else np.float64
+    return rows.indptr, rows.indices, np.ascontiguousarray(rows.data, dtype=dtype)
+
+
 def texts(cells: np.ndarray, missing: np.ndarray | None) -> list[str | None]:
     """Cells as a file would hold them; whatever is not text, number or truth is missing."""
     gone = missing if missing is not None else np.zeros(len(cells), dtype=bool)
@@ -110,7 +137,8 @@ def texts(cells: np.ndarray, missing: np.ndarray | None) -> list[str | None]:
 
 
 def _is_number(dtype: Any) -> bool:
-    return getattr(dtype, "kind", "O") in "biuf" and not str(dtype).startswith(("category", "string", "interval"))
+    # Truths are words, as in a file: a schema that says values = [false, true] means them, and not 0 and 1.
+    return getattr(dtype, "kind", "O") in "iuf" and not str(dtype).startswith(("category", "string", "interval"))
 
 
 def _float(dtypes: Any) -> Any:

@@ -30,6 +30,16 @@ impl Error {
         }
     }
 
+    /// What the other languages call it: the name of an exception without its "Error".
+    pub fn name(&self) -> &'static str {
+        match self {
+            Error::Parameter { .. } => "Parameter",
+            Error::Unsupported { .. } => "Unsupported",
+            Error::TooLarge { .. } => "TooMany",
+            Error::Unreachable { .. } => "Unreachable",
+        }
+    }
+
     pub(crate) fn within(
         name: &'static str,
         want: &'static str,

@@ -7,7 +7,7 @@ use run::{Folder, SCHEMA, table};
 #[test]
 fn a_ledger_is_begun_charged_and_refuses() {
     let folder = Folder::new();
-    folder.write("t.csv", &table(300));
+    folder.write("t.csv", table(300));
     folder.write("s.toml", SCHEMA);
     let none = folder.quietly("budget t.ledger");
     assert_eq!(none.code, 1, "{}", none.stderr);

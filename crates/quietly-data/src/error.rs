@@ -122,6 +122,30 @@ impl Error {
         }
     }
 
+    /// What the other languages call it: the name of an exception without its "Error".
+    pub fn name(&self) -> &'static str {
+        match self {
+            Error::Unreadable { .. } => "Unreadable",
+            Error::NoFiles { .. } => "NoFiles",
+            Error::Damaged { .. } => "Damaged",
+            Error::NoHeader { .. } => "NoHeader",
+            Error::DuplicateColumns { .. } => "DuplicateColumns",
+            Error::DifferentColumns { .. } => "DifferentColumns",
+            Error::Syntax { .. } => "SchemaSyntax",
+            Error::Unfinished { .. } => "UnfinishedSchema",
+            Error::Schema { .. } => "ImpossibleSchema",
+            Error::MissingColumns { .. } => "MissingColumns",
+            Error::UnknownColumns { .. } => "UnknownColumns",
+            Error::Target { .. } => "Target",
+            Error::NoTarget => "NoTarget",
+            Error::Types { .. } => "ColumnTypes",
+            Error::Batches { .. } => "Batches",
+            Error::Features { .. } => "FeatureCount",
+            Error::Delimiter { .. } => "Delimiter",
+            Error::NoFeatures { .. } => "NoFeatures",
+        }
+    }
+
     pub(crate) fn unreadable(path: &Path, problem: &std::io::Error) -> Self {
         Error::Unreadable { path: path.into(), problem: problem.kind() }
     }

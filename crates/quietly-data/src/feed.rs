@@ -15,7 +15,7 @@ use memchr::memchr_iter;
 use crate::{
     Error, Format, Sparse,
     block::Block,
-    columns, csv,
+    columns, csr, csv,
     ipc::Batches,
     libsvm,
     memory::{self, Slices},
@@ -165,11 +165,15 @@ impl Reader {
 }
 
 impl Piece<'_> {
-    /// Encodes libsvm text without its zeros; false if this is something else.
+    /// Encodes rows that came without their zeros, as libsvm text does; false if this is something else.
     pub(crate) fn decode_thin(&self, buffer: &[u8], plan: &Plan, rows: &mut Sparse) -> bool {
         match (&self.what, &self.input.layout) {
             (What::Text(length), Layout::Libsvm) if plan.thin() => {
                 libsvm::decode_thin(&buffer[..*length], plan, rows);
+                true
+            }
+            (What::Batch(batch), Layout::Memory(memory)) if memory.sparse && plan.thin() => {
+                csr::decode_thin(batch, plan, rows);
                 true
             }
             _ => false,

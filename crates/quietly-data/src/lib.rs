@@ -75,6 +75,7 @@ pub use crate::{
 
 mod block;
 mod columns;
+mod csr;
 mod csv;
 mod encoding;
 mod error;

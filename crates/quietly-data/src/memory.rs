@@ -1,6 +1,6 @@
 //! A table that is in memory already: columns of Arrow, and matrices row by row. Nothing is copied.
 use arrow_array::{
-    Array, ArrowPrimitiveType, FixedSizeListArray, RecordBatch,
+    Array, ArrayRef, ArrowPrimitiveType, FixedSizeListArray, RecordBatch,
     cast::AsArray,
     types::{Float32Type, Float64Type},
 };
@@ -10,6 +10,7 @@ use crate::{
     Error,
     block::Block,
     columns::{self, Tile},
+    csr,
     plan::{Cell, Plan, Row},
     source::{Input, Layout, Source, check_names},
 };
@@ -22,6 +23,8 @@ pub(crate) struct Memory {
     batches: Vec<RecordBatch>,
     /// The type of every column, those of a matrix one by one.
     pub(crate) types: Vec<DataType>,
+    /// Whether zeros are left out of one of them.
+    pub(crate) sparse: bool,
 }
 
 impl Memory {
@@ -35,6 +38,9 @@ impl Source {
     ///
     /// A column of lists of one length, of 32 or 64 bit floating-point numbers, is a matrix that lies there row by row: it
     /// stands for so many columns, and `columns` names each of them.
+    ///
+    /// One column may be of lists of (index, value), a 32 or 64 bit integer and a floating-point number: rows without their
+    /// zeros. It stands for all columns that the others do not. Such a table is read like libsvm text.
     ///
     /// The rows are the same, bit for bit, as those of a file that holds the same table.
     ///
@@ -51,11 +57,20 @@ impl Source {
         if batches.iter().any(|batch| fields(batch) != first) {
             return Err(Error::Batches { problem: "they do not all have the same columns" });
         }
+        let sparse = first.iter().filter(|field| csr::values(field).is_some()).count();
+        if sparse > 1 {
+            return Err(Error::Batches { problem: "more than one column leaves zeros out" });
+        }
+        let beside = first.iter().filter(|field| csr::values(field).is_none());
+        let beside: usize = beside.map(|field| matrix(field).map_or(1, |(width, _)| width)).sum();
         let mut types = Vec::new();
         for field in first {
-            match matrix(&field) {
-                Some((width, number)) => types.extend(vec![number; width]),
-                None => types.push(field),
+            match (matrix(&field), csr::values(&field)) {
+                (Some((width, number)), _) => types.extend(vec![number; width]),
+                (_, Some(number)) => {
+                    types.extend(vec![number; columns.len().saturating_sub(beside)]);
+                }
+                _ => types.push(field),
             }
         }
         if batches.is_empty() {
@@ -67,7 +82,7 @@ impl Source {
         let bytes = batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>()
             * 8
             * columns.len() as u64;
-        let layout = Layout::Memory(Memory { batches, types });
+        let layout = Layout::Memory(Memory { batches, types, sparse: sparse > 0 });
         Ok(Source::of(Input { path: NAME.into(), bytes, layout }, columns))
     }
 }
@@ -117,25 +132,43 @@ impl Slices {
 
 /// Encodes the rows of a batch whose columns, those of matrices one by one, are all those of the plan.
 pub(crate) fn decode(batch: &RecordBatch, plan: &Plan, block: &mut Block) {
+    let widths = widths(batch, plan.cells.len());
     columns::in_tiles(batch.num_rows(), plan, block, |tile, start, count| {
         let mut cells = &plan.cells[..];
-        for column in batch.columns() {
-            let width = matrix(column.data_type()).map_or(1, |(width, _)| width);
-            let (here, rest) = cells.split_at(width);
+        for (column, width) in batch.columns().iter().zip(&widths) {
+            let (here, rest) = cells.split_at(*width);
             cells = rest;
             if here.iter().all(|cell| matches!(cell, Cell::Skip)) {
                 continue;
             }
             let part = column.slice(start, count);
-            match (column.data_type(), part.as_fixed_size_list_opt()) {
-                (_, Some(lists)) => match lists.value_type() {
-                    DataType::Float32 => fill::<Float32Type>(tile, lists, here, f64::from),
-                    _ => fill::<Float64Type>(tile, lists, here, |x| x),
-                },
-                _ => tile.fill(&part, &here[0]),
+            match csr::values(column.data_type()) {
+                Some(_) => csr::fill(tile, &part, here, plan.nulls),
+                None => fill_column(tile, &part, here),
             }
         }
     });
+}
+
+/// Fills a tile with a column of Arrow, or with a matrix.
+pub(crate) fn fill_column(tile: &mut Tile<'_>, part: &ArrayRef, cells: &[Cell]) {
+    match part.as_fixed_size_list_opt() {
+        Some(lists) => match lists.value_type() {
+            DataType::Float32 => fill::<Float32Type>(tile, lists, cells, f64::from),
+            _ => fill::<Float64Type>(tile, lists, cells, |x| x),
+        },
+        None => tile.fill(part, &cells[0]),
+    }
+}
+
+/// How many columns of the table each column of a batch stands for: one that leaves zeros out for the rest.
+pub(crate) fn widths(batch: &RecordBatch, all: usize) -> Vec<usize> {
+    let width = |column: &ArrayRef| match csr::values(column.data_type()) {
+        Some(_) => None,
+        None => Some(matrix(column.data_type()).map_or(1, |(width, _)| width)),
+    };
+    let beside: usize = batch.columns().iter().filter_map(width).sum();
+    batch.columns().iter().map(|column| width(column).unwrap_or(all - beside)).collect()
 }
 
 /// Fills a tile with the rows of a matrix.

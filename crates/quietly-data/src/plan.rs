@@ -191,6 +191,15 @@ impl Cell {
         }
     }
 
+    /// The places in a row that this cell may set.
+    pub(crate) fn slots(&self) -> std::ops::Range<usize> {
+        match self {
+            Cell::Number(number) => number.slot..number.slot + 1,
+            Cell::Category(category) => category.slot..category.slot + category.slots,
+            Cell::Skip | Cell::Target { .. } | Cell::Class(_) => 0..0,
+        }
+    }
+
     /// Takes back what an absent cell had set.
     pub(crate) fn clear(&self, features: &mut [f64]) {
         if let Cell::Category(category) = self {

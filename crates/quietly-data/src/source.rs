@@ -123,9 +123,12 @@ impl Source {
         self.inputs.iter().filter(on_disk).map(|input| input.path.as_path())
     }
 
-    /// Whether the files leave zeros out, as libsvm text does.
+    /// Whether the files leave zeros out, as libsvm text does, or the table in memory.
     pub fn is_sparse(&self) -> bool {
-        self.inputs.iter().all(|input| input.layout.format() == Format::Libsvm)
+        self.inputs.iter().all(|input| match &input.layout {
+            Layout::Memory(memory) => memory.sparse,
+            layout => layout.format() == Format::Libsvm,
+        })
     }
 
     /// The size of all files, or of the table in memory.

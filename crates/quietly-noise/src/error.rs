@@ -20,6 +20,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// What the other languages call it: the name of an exception without its "Error".
+    pub fn name(&self) -> &'static str {
+        match self {
+            Error::Parameter { .. } => "NoiseParameter",
+            Error::OperatingSystem { .. } => "NoRandomness",
+            Error::Exhausted { .. } => "Exhausted",
+        }
+    }
+
     pub(crate) fn parameter(name: &'static str, want: &'static str, got: impl ToString) -> Self {
         Self::Parameter { name, want, got: got.to_string() }
     }

@@ -14,6 +14,7 @@ mod noise;
 mod plan;
 mod scaler;
 mod schema;
+mod scheme;
 mod table;
 mod tune;
 mod watch;
@@ -30,6 +31,7 @@ fn _quietly(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ledger::LedgerFile>()?;
     module.add_class::<scaler::Scaler>()?;
     tune::add(module)?;
+    errors::add(module)?;
     accounting::add(module)?;
     noise::add(module)
 }

@@ -9,7 +9,7 @@ use quietly::{Curves, Link, Places, Reads, classify, evaluate, evaluate_classes,
 
 use crate::{
     certificate::{self, Certificate},
-    errors::{exception, raise},
+    errors::{exception, guard, raise},
     ledger::LedgerFile,
     plan::{Plan, Wishes},
     schema::Schema,
@@ -34,34 +34,34 @@ impl Model {
         public: Vec<String>,
         ledger: Option<&LedgerFile>,
     ) -> PyResult<Self> {
-        let wishes = Wishes(wishes);
-        let (mut encoding, plan) = wishes.plan(schema, table.source.columns())?;
-        if table.source.is_sparse() && plan.convex.is_some() {
-            encoding = encoding.zero_stays_zero();
-        }
-        let (key, threads) = (wishes.key()?, wishes.threads()?);
-        if let Some(ledger) = ledger {
-            let target = wishes.word("target")?.unwrap_or_default();
-            ledger.charge(&format!("{} of {target}", plan.link.name()), plan.budget)?;
-        }
-        let mut model = watched(py, wishes.tell()?, |watch| {
-            let reads = Reads { source: &table.source, public: None, encoding: &encoding };
-            plan.fit_from(reads, &schema.inner.unit, key, threads, watch)
-        })?;
-        model.certificate.public.extend(public);
-        Ok(Model(model))
+        guard(|| {
+            let wishes = Wishes(wishes);
+            let sparse = table.source.is_sparse();
+            let (encoding, plan) = wishes.plan(schema, table.source.columns(), sparse)?;
+            let (key, threads) = (wishes.key()?, wishes.threads()?);
+            if let Some(ledger) = ledger {
+                let target = wishes.word("target")?.unwrap_or_default();
+                ledger.charge(&format!("{} of {target}", plan.link.name()), plan.budget)?;
+            }
+            let mut model = watched(py, wishes.tell()?, |watch| {
+                let reads = Reads { source: &table.source, public: None, encoding: &encoding };
+                plan.fit_from(reads, &schema.inner.unit, key, threads, watch)
+            })?;
+            model.certificate.public.extend(public);
+            Ok(Model(model))
+        })
     }
 
     /// Reads a model file.
     #[staticmethod]
     fn read(path: PathBuf) -> PyResult<Self> {
-        Ok(Model(quietly::Model::read(&path).map_err(raise)?))
+        guard(|| Ok(Model(quietly::Model::read(&path).map_err(raise)?)))
     }
 
     /// Reads the bytes of a model file.
     #[staticmethod]
     fn of_bytes(bytes: &[u8]) -> PyResult<Self> {
-        Ok(Model(quietly::Model::from_json(bytes, "what was pickled").map_err(raise)?))
+        guard(|| Ok(Model(quietly::Model::from_json(bytes, "what was pickled").map_err(raise)?)))
     }
 
     /// The bytes of the model file.
@@ -77,15 +77,17 @@ impl Model {
         table: &Table,
         n_jobs: Option<i64>,
     ) -> PyResult<Bound<'py, PyByteArray>> {
-        let said = py.detach(|| {
-            let mut all = Vec::new();
-            let each = &mut |said: &[f64]| {
-                all.extend_from_slice(said);
-                ControlFlow::Continue(())
-            };
-            predict(&self.0, &table.source, threads(n_jobs), each).map(|()| all)
-        });
-        Ok(bytes(py, &said.map_err(raise)?))
+        guard(|| {
+            let said = py.detach(|| {
+                let mut all = Vec::new();
+                let each = &mut |said: &[f64]| {
+                    all.extend_from_slice(said);
+                    ControlFlow::Continue(())
+                };
+                predict(&self.0, &table.source, threads(n_jobs), each).map(|()| all)
+            });
+            Ok(bytes(py, &said.map_err(raise)?))
+        })
     }
 
     /// The probability of every class for every row.
@@ -252,15 +254,17 @@ impl Model {
         n_jobs: Option<i64>,
         take: impl Fn(&quietly::Classified) -> Vec<f64> + Send + Sync,
     ) -> PyResult<Bound<'py, PyByteArray>> {
-        let said = py.detach(|| {
-            let mut all = Vec::new();
-            let each = &mut |said: &[quietly::Classified]| {
-                all.extend(said.iter().flat_map(&take));
-                ControlFlow::Continue(())
-            };
-            classify(&self.0, &table.source, threads(n_jobs), each).map(|()| all)
-        });
-        Ok(bytes(py, &said.map_err(raise)?))
+        guard(|| {
+            let said = py.detach(|| {
+                let mut all = Vec::new();
+                let each = &mut |said: &[quietly::Classified]| {
+                    all.extend(said.iter().flat_map(&take));
+                    ControlFlow::Continue(())
+                };
+                classify(&self.0, &table.source, threads(n_jobs), each).map(|()| all)
+            });
+            Ok(bytes(py, &said.map_err(raise)?))
+        })
     }
 }
 

@@ -3,7 +3,7 @@ use pyo3::prelude::*;
 use quietly::Key;
 use quietly_noise::{DiscreteLaplace, Error, Ratio, RoundedNormal};
 
-use crate::errors::raise;
+use crate::errors::{guard, raise};
 
 /// Draws of a Gaussian, each rounded to the nearest integer, exactly.
 ///
@@ -67,11 +67,13 @@ fn draws(
     seed: Option<u64>,
     fill: impl FnOnce(&Key, &mut [i64]) -> Result<(), Error>,
 ) -> PyResult<Vec<i64>> {
-    let key = match seed {
-        Some(seed) => Key::from_seed(seed),
-        None => Key::from_os().map_err(raise)?,
-    };
-    let mut out = vec![0; size];
-    fill(&key, &mut out).map_err(raise)?;
-    Ok(out)
+    guard(|| {
+        let key = match seed {
+            Some(seed) => Key::from_seed(seed),
+            None => Key::from_os().map_err(raise)?,
+        };
+        let mut out = vec![0; size];
+        fill(&key, &mut out).map_err(raise)?;
+        Ok(out)
+    })
 }

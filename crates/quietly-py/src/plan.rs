@@ -3,7 +3,7 @@ use pyo3::{prelude::*, types::PyDict};
 use quietly::{Asked, Budget, Encoding, Family, Key, Neighbours};
 
 use crate::{
-    errors::{exception, raise},
+    errors::{exception, guard, raise},
     ledger::relation,
     model::threads,
     schema::Schema,
@@ -20,7 +20,7 @@ impl Plan {
     /// The plan for a table with these columns; no row is read.
     #[staticmethod]
     fn of(columns: Vec<String>, schema: &Schema, wishes: &Bound<'_, PyDict>) -> PyResult<Self> {
-        Ok(Plan(Wishes(wishes).plan(schema, &columns)?.1))
+        guard(|| Ok(Plan(Wishes(wishes).plan(schema, &columns, false)?.1)))
     }
 
     /// What the fit will cost: the certified upper bound on epsilon. Never above what was asked.
@@ -105,16 +105,23 @@ impl Wishes<'_, '_> {
         self.get(name, "a word")
     }
 
-    /// The encoding of a table with these columns, and the plan.
+    /// The encoding of a table with these columns, and the plan; `sparse` if the table leaves zeros out.
     pub(crate) fn plan(
         &self,
         schema: &Schema,
         columns: &[String],
+        sparse: bool,
     ) -> PyResult<(Encoding, quietly::Plan)> {
         let target = self.word("target")?.unwrap_or_default();
-        let encoding = Encoding::new(&schema.inner, columns, None, Some(&target)).map_err(raise)?;
+        let mut encoding =
+            Encoding::new(&schema.inner, columns, None, Some(&target)).map_err(raise)?;
+        let asked = self.asked()?;
+        // As the command line does: these families keep zeros out of the way.
+        if sparse && !matches!(asked.family, Family::Linear | Family::Relu | Family::Kan) {
+            encoding = encoding.zero_stays_zero();
+        }
         let rows = self.count("rows")?.unwrap_or(schema.inner.rows);
-        let plan = self.asked()?.plan(&encoding, rows, self.budget(rows)?);
+        let plan = asked.plan(&encoding, rows, self.budget(rows)?);
         Ok((encoding, plan.map_err(raise)?))
     }
 

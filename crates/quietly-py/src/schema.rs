@@ -7,7 +7,7 @@ use pyo3::{
 };
 use quietly::{Missing, Rule, Value};
 
-use crate::errors::{exception, raise};
+use crate::errors::{exception, guard, raise};
 
 /// What is publicly known about a table, written down before it is read.
 ///
@@ -76,16 +76,20 @@ impl Schema {
     /// Raises SchemaError where it says something impossible, FileError if it cannot be read.
     #[staticmethod]
     fn read(path: PathBuf) -> PyResult<Self> {
-        let inner = quietly::Schema::read(path).map_err(raise_data)?;
-        Ok(Schema { inner, has_rows: true })
+        guard(|| {
+            let inner = quietly::Schema::read(&path).map_err(raise_data)?;
+            Ok(Schema { inner, has_rows: true })
+        })
     }
 
     /// A schema from TOML text, as ``to_toml`` writes it. ``has_rows`` is False if its number of rows is not to be taken.
     #[staticmethod]
     #[pyo3(name = "parse", signature = (text, has_rows=true))]
     fn checked(text: &str, has_rows: bool) -> PyResult<Self> {
-        let inner = quietly::Schema::parse(text).map_err(raise_data)?;
-        Ok(Schema { inner, has_rows })
+        guard(|| {
+            let inner = quietly::Schema::parse(text).map_err(raise_data)?;
+            Ok(Schema { inner, has_rows })
+        })
     }
 
     /// The schema as TOML, for the command line.

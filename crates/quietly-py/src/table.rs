@@ -3,12 +3,15 @@ use std::{path::PathBuf, sync::Arc};
 
 use arrow_array::{ArrayRef, LargeStringArray, RecordBatch};
 use arrow_schema::{Field, Schema};
-use pyo3::{prelude::*, types::PyList};
+use pyo3::{
+    prelude::*,
+    types::{PyList, PyTuple},
+};
 use quietly::{Key, ReadOptions, Source};
 
 use crate::{
     borrow,
-    errors::{exception, raise},
+    errors::{exception, guard, raise},
     tune::split,
 };
 
@@ -26,26 +29,23 @@ impl Table {
     #[pyo3(signature = (paths, features=None))]
     fn open(paths: Vec<PathBuf>, features: Option<usize>) -> PyResult<Self> {
         let options = ReadOptions { features, ..ReadOptions::default() };
-        let source = Source::open(paths, &options).map_err(raise)?;
-        Ok(Table { source, rows: None })
+        guard(|| {
+            let source = Source::open(&paths, &options).map_err(raise)?;
+            Ok(Table { source, rows: None })
+        })
     }
 
-    /// Parts side by side, each with its names: a matrix, a list of texts, or (without names) an Arrow stream.
+    /// Parts side by side, each with its names: a matrix, a list of texts, the (starts, indices, values) of a sparse matrix, or
+    /// (without names) an Arrow stream.
     #[staticmethod]
     fn of(parts: Vec<(Option<Vec<String>>, Bound<'_, PyAny>)>) -> PyResult<Self> {
-        let mut columns = Vec::new();
-        let mut all = Vec::new();
-        for (names, data) in parts {
-            let (names, batches) = match names {
-                None => borrow::stream(&data)?,
-                Some(names) => (names, vec![batch(arrays(&data)?)?]),
-            };
-            columns.extend(names);
-            all.push(batches);
-        }
-        let (rows, batches) = side_by_side(&all)?;
-        let source = Source::in_memory(columns, batches).map_err(raise)?;
-        Ok(Table { source, rows: Some(rows) })
+        guard(|| Table::side_by_side(parts))
+    }
+
+    /// The names of the columns of an Arrow stream, of which nothing else is read.
+    #[staticmethod]
+    fn names(stream: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+        guard(|| Ok(borrow::names(&borrow::reader(stream)?)))
     }
 
     /// Two tables, each row being in one of them by a coin of its own.
@@ -70,13 +70,34 @@ impl Table {
     }
 }
 
+impl Table {
+    fn side_by_side(parts: Vec<(Option<Vec<String>>, Bound<'_, PyAny>)>) -> PyResult<Self> {
+        let mut columns = Vec::new();
+        let mut all = Vec::new();
+        for (names, data) in parts {
+            let (names, batches) = match names {
+                None => borrow::stream(&data)?,
+                Some(names) => (names, vec![batch(arrays(&data)?)?]),
+            };
+            columns.extend(names);
+            all.push(batches);
+        }
+        let (rows, batches) = side_by_side(&all)?;
+        let source = Source::in_memory(columns, batches).map_err(raise)?;
+        Ok(Table { source, rows: Some(rows) })
+    }
+}
+
 fn arrays(data: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
     match data.cast::<PyList>() {
         Ok(texts) => {
             let texts: Vec<Option<String>> = texts.extract()?;
             Ok(vec![Arc::new(LargeStringArray::from(texts))])
         }
-        Err(_) => borrow::matrix(data),
+        Err(_) => match data.cast::<PyTuple>() {
+            Ok(parts) => Ok(vec![borrow::sparse(parts)?]),
+            Err(_) => borrow::matrix(data),
+        },
     }
 }
 

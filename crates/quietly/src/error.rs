@@ -50,6 +50,21 @@ impl Error {
         }
     }
 
+    /// What the other languages call it: the name of an exception without its "Error".
+    pub fn name(&self) -> &'static str {
+        match self {
+            Error::Accounting(error) => error.name(),
+            Error::Data(error) => error.name(),
+            Error::Noise(error) => error.name(),
+            Error::Parameter { .. } => "Parameter",
+            Error::TooLarge { .. } => "TooLarge",
+            Error::Model { .. } => "Model",
+            Error::File { .. } => "File",
+            Error::Spent { .. } => "Spent",
+            Error::Stopped => "Stopped",
+        }
+    }
+
     /// Whether what was asked for is understood and refused, rather than broken.
     pub fn is_refusal(&self) -> bool {
         use quietly_data::Error as Data;

@@ -1,0 +1,214 @@
+//! A scheme as it is told from Python: the flags of `quietly account` under the same names, and one event out.
+use pyo3::{prelude::*, types::PyDict};
+use quietly_accounting::{Correlated, Error, Event, Participation, Slopes, Strategy};
+
+use crate::{
+    errors::{exception, raise},
+    plan::Wishes,
+};
+
+const NAMES: &str = "gaussian, laplace, selection, objective, promise, poisson, fixed-size, allocation, shuffle, tree or correlated";
+
+/// What makes the noise of a scheme, as the accountant counts it.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Dial {
+    Noise,
+    Scale,
+    EpsilonEach,
+    /// There is none: the promise is what it is.
+    Nothing,
+}
+
+/// A scheme but for its dial.
+pub(crate) struct Scheme {
+    pub(crate) dial: Dial,
+    event: Box<dyn Fn(f64) -> Result<Event, Error> + Send + Sync>,
+}
+
+impl Scheme {
+    fn new(
+        dial: Dial,
+        event: impl Fn(f64) -> Result<Event, Error> + Send + Sync + 'static,
+    ) -> PyResult<Self> {
+        Ok(Scheme { dial, event: Box::new(event) })
+    }
+
+    pub(crate) fn read(said: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let wishes = Wishes(said);
+        let name = wishes.word("scheme")?.unwrap_or_default();
+        let taken: &[&str] = match name.as_str() {
+            "gaussian" | "laplace" | "selection" => &["steps"],
+            "objective" => &["bend", "slopes", "classes", "most", "steps"],
+            "promise" => &["epsilon_each", "delta_each", "steps"],
+            "poisson" => &["rate", "steps"],
+            "fixed-size" => &["records", "batch", "steps"],
+            "allocation" => &["steps", "select", "epochs"],
+            "shuffle" | "tree" => &["steps", "epochs"],
+            "correlated" => &[
+                "steps",
+                "lambda",
+                "bands",
+                "full",
+                "rate",
+                "bins",
+                "period",
+                "separation",
+                "participations",
+                "records",
+                "batch",
+            ],
+            _ => {
+                return Err(wrong(&format!("scheme must be {NAMES}, but is {name:?}")));
+            }
+        };
+        let mine = ["scheme", "neighbours", "noise", "scale", "epsilon_each"];
+        for (flag, _) in said {
+            let flag: String = flag.extract()?;
+            let known = mine.contains(&flag.as_str()) || taken.contains(&flag.as_str());
+            if !known {
+                let takes = taken.join(", ");
+                return Err(wrong(&format!("{name} takes {takes}, but no {flag}")));
+            }
+        }
+        let count = |name: &str| Ok::<u64, PyErr>(wishes.count(name)?.unwrap_or(1));
+        let number = |name: &str| Ok::<f64, PyErr>(wishes.number(name)?.unwrap_or(f64::NAN));
+        let (steps, epochs) = (count("steps")?, count("epochs")?);
+        match name.as_str() {
+            "gaussian" => Scheme::new(Dial::Noise, move |x| Event::gaussian(x)?.repeat(steps)),
+            "laplace" => Scheme::new(Dial::Scale, move |x| Event::laplace(x)?.repeat(steps)),
+            "selection" => {
+                Scheme::new(Dial::EpsilonEach, move |x| Event::selection(x)?.repeat(steps))
+            }
+            "objective" => {
+                let (bend, slopes) = (number("bend")?, slopes(&wishes)?);
+                Scheme::new(Dial::Noise, move |x| Event::objective(x, bend, slopes)?.repeat(steps))
+            }
+            "promise" => {
+                let (epsilon, delta) =
+                    (number("epsilon_each")?, wishes.number("delta_each")?.unwrap_or(0.0));
+                Scheme::new(Dial::Nothing, move |_| Event::promise(epsilon, delta)?.repeat(steps))
+            }
+            "poisson" => {
+                let rate = number("rate")?;
+                Scheme::new(Dial::Noise, move |x| Event::poisson(rate, x)?.repeat(steps))
+            }
+            "fixed-size" => {
+                let (records, batch) = (count("records")?, count("batch")?);
+                Scheme::new(Dial::Noise, move |x| {
+                    Event::fixed_size(records, batch, x)?.repeat(steps)
+                })
+            }
+            "allocation" => {
+                let select = count("select")?;
+                Scheme::new(Dial::Noise, move |x| {
+                    Event::allocation(steps, select, x)?.repeat(epochs)
+                })
+            }
+            "shuffle" => {
+                Scheme::new(Dial::Noise, move |x| Event::shuffled(steps, x)?.repeat(epochs))
+            }
+            "tree" => Scheme::new(Dial::Noise, move |x| Event::tree(steps, x)?.repeat(epochs)),
+            _ => {
+                let (strategy, participation) = (strategy(&wishes)?, participation(&wishes)?);
+                Scheme::new(Dial::Noise, move |x| {
+                    Correlated::new(strategy.clone(), participation, steps, x)
+                        .map(Event::correlated)
+                })
+            }
+        }
+    }
+
+    /// The event at the setting of the dial that was told.
+    pub(crate) fn told(said: &Bound<'_, PyDict>) -> PyResult<Event> {
+        let scheme = Scheme::read(said)?;
+        let wishes = Wishes(said);
+        let name = match scheme.dial {
+            Dial::Noise => "noise",
+            Dial::Scale if said.contains("scale")? => "scale",
+            Dial::Scale => "noise",
+            Dial::EpsilonEach => "epsilon_each",
+            Dial::Nothing => "",
+        };
+        let setting = wishes.number(name)?.unwrap_or(f64::NAN);
+        (scheme.event)(setting).map_err(raise)
+    }
+
+    /// The event for an amount of noise: a choice has the less of it, the more each choice may cost.
+    pub(crate) fn event(&self, noise: f64) -> Result<Event, Error> {
+        (self.event)(self.setting(noise))
+    }
+
+    /// The dial's setting for an amount of noise.
+    pub(crate) fn setting(&self, noise: f64) -> f64 {
+        if self.dial == Dial::EpsilonEach { 1.0 / noise } else { noise }
+    }
+}
+
+fn wrong(message: &str) -> PyErr {
+    exception("ParameterError", message, None)
+}
+
+fn slopes(wishes: &Wishes<'_, '_>) -> PyResult<Slopes> {
+    match wishes.word("slopes")?.unwrap_or_default().as_str() {
+        "logistic" => Ok(Slopes::Logistic { most: wishes.number("most")?.unwrap_or(1.0) }),
+        "one-sign" => Ok(Slopes::OneSign),
+        "two-signs" => Ok(Slopes::TwoSigns),
+        "classes" => Ok(Slopes::Classes { count: wishes.count("classes")?.unwrap_or(2) }),
+        other => Err(wrong(&format!(
+            "slopes must be logistic, one-sign, two-signs or classes, but is {other:?}"
+        ))),
+    }
+}
+
+fn strategy(wishes: &Wishes<'_, '_>) -> PyResult<Strategy> {
+    let bands = wishes.get::<Vec<f64>>("bands", "the first coefficients, such as [1.0, 0.5]")?;
+    match (wishes.number("lambda")?, bands) {
+        (Some(lambda), None) => Ok(Strategy::Lambda(lambda)),
+        (None, Some(bands)) => Ok(Strategy::Banded(bands)),
+        (None, None) => Err(wrong("correlated noise needs lambda or bands, but neither was given")),
+        (Some(_), Some(_)) => {
+            Err(wrong("correlated noise needs lambda or bands, but both were given"))
+        }
+    }
+}
+
+fn participation(wishes: &Wishes<'_, '_>) -> PyResult<Participation> {
+    let full = wishes.get::<bool>("full", "True or False")?.unwrap_or(false);
+    let rate = wishes.number("rate")?;
+    let count = |name: &str| wishes.count(name);
+    let given = (full, rate, count("bins")?, count("period")?);
+    let rest = (count("separation")?, count("participations")?, count("records")?, count("batch")?);
+    Ok(match (given, rest) {
+        ((true, None, None, None), (None, None, None, None)) => Participation::Full,
+        ((false, Some(rate), None, None), (None, None, None, None)) => {
+            Participation::Poisson { rate }
+        }
+        ((false, None, Some(bins), None), (None, None, None, None)) => {
+            Participation::Allocated { bins }
+        }
+        ((false, None, None, Some(period)), (None, None, None, None)) => {
+            Participation::Cyclic { period }
+        }
+        ((false, Some(rate), None, Some(period)), (None, None, None, None)) => {
+            Participation::CyclicPoisson { period, rate }
+        }
+        ((false, None, None, None), (Some(separation), Some(most), None, None)) => {
+            Participation::Separated { separation, most }
+        }
+        ((false, None, None, None), (None, None, Some(records), Some(batch))) => {
+            // The library's own check of a batch and its table.
+            Event::fixed_size(records, batch, 1.0).map_err(raise)?;
+            let share = batch as f64 / records as f64;
+            if share < 1e-9 {
+                return Err(wrong("batch must be at least a billionth of records"));
+            }
+            Participation::FixedSize { share }
+        }
+        _ => {
+            return Err(wrong(
+                "a record takes part in one way: full=True, rate, bins, period (alone or with rate), separation with \
+                 participations, or records with batch",
+            ));
+        }
+    })
+}
