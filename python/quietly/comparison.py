@@ -137,7 +137,8 @@ def spread(estimator: _Private, X: Any, y: Any, *, runs: int) -> np.ndarray:
         if again.plan_.to_json() != estimator.plan_.to_json():
             raise ParameterError("the public table makes another plan than this model had: give it the same columns and labels")
         weights.append(again.coef_)
-    return np.std(weights, axis=0, ddof=1)
+    deviations: np.ndarray = np.std(weights, axis=0, ddof=1)
+    return deviations
 
 
 def _check(named: dict[str, Any], X: Any, epsilons: list[float], repeats: Any, random_state: Any) -> None:
@@ -170,7 +171,8 @@ def _fit(estimator: _Private, epsilon: float, train: tuple[Any, Any], seed: int 
     """A fit of public rows, which nobody has to pay for."""
     rows = len(train[0])
     with ledger.for_free():
-        return clone(estimator).set_params(epsilon=epsilon, rows=rows, random_state=seed).fit(*train)
+        fitted: _Private = clone(estimator).set_params(epsilon=epsilon, rows=rows, random_state=seed).fit(*train)
+    return fitted
 
 
 def _tried(fitted: _Private, test: tuple[Any, Any], classifies: bool) -> tuple[float, float, float]:

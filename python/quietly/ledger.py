@@ -5,7 +5,7 @@ import sys
 import threading
 from contextlib import contextmanager
 from collections.abc import Iterator
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Self
 
 from ._quietly import Budget, LedgerFile
@@ -116,7 +116,7 @@ def to_charge(epsilon: float) -> LedgerFile | None:
 
 def _refitter() -> str | None:
     """The part of scikit-learn that called, unless it fits only once."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
         if name.startswith("sklearn.") and not name.startswith(_ONCE):

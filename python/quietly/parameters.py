@@ -46,6 +46,8 @@ WORDS = {
         "Whether a long fit shows a line with its steps and the time left. None does so in terminals and notebooks only. The line "
         "goes to standard error.",
     ),
+    "with_mean": ("bool, default True", "Whether the mean is taken away."),
+    "with_std": ("bool, default True", "Whether numbers are divided by the standard deviation."),
     "target_range": (
         "(float, float) or None, default None",
         "The least and the largest target, in its own units, if no schema says so; targets beyond are cut. None is (-1, 1).",
@@ -119,7 +121,7 @@ _Class = TypeVar("_Class", bound=type)
 def described(kind: _Class) -> _Class:
     """The same class, with all its parameters explained in its docstring."""
     lines = [kind.__doc__ or "", "", "Parameters", "----------"]
-    for name in list(inspect.signature(kind.__init__).parameters)[1:]:
+    for name in list(inspect.signature(kind).parameters):
         what, meaning = WORDS[name]
         lines += [f"{name} : {what}", f"    {meaning}"]
     lines += ["", "Attributes", "----------"]

@@ -31,6 +31,8 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         neighbours: str = "add-remove",
         random_state: int | None = None,
         n_jobs: int | None = None,
+        with_mean: bool = True,
+        with_std: bool = True,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -39,6 +41,8 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.neighbours = neighbours
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.with_mean = with_mean
+        self.with_std = with_std
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Asks the table for the means and standard deviations of its columns. Every fit spends."""
@@ -117,5 +121,8 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        # No cell decides whether a fit succeeds: what is no number is missing, as in a file.
         tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.sparse = True
         return tags

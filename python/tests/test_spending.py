@@ -162,6 +162,10 @@ def test_a_scaler_without_privacy_is_the_plain_one():
     assert scaler.mean_ == pytest.approx(X.mean(axis=0)) and scaler.scale_ == pytest.approx(X.std(axis=0))
     assert scaler.transform(X) == pytest.approx((X - X.mean(axis=0)) / X.std(axis=0))
     assert scaler.certificate_.test_only
+    centred = quietly.StandardScaler(epsilon=float("inf"), rows=1000, with_std=False).fit(X)
+    assert centred.transform(X) == pytest.approx(X - X.mean(axis=0))
+    wide = quietly.StandardScaler(epsilon=float("inf"), rows=1000, with_mean=False).fit(X)
+    assert wide.transform(X) == pytest.approx(X / X.std(axis=0))
 
 
 def test_a_budget_is_a_value():

@@ -24,6 +24,16 @@ pub(crate) struct Scaler {
     moments: Vec<quietly::Moments>,
     encoding: Encoding,
     certificate: quietly::Certificate,
+    /// Whether the mean is taken away, and whether numbers are divided by the standard deviation.
+    with: (bool, bool),
+}
+
+impl Scaler {
+    fn scaled(&self, moments: &quietly::Moments, x: f64) -> f64 {
+        let from = if self.with.0 { moments.mean } else { 0.0 };
+        let unit = if self.with.1 { moments.deviation } else { 1.0 };
+        (x.clamp(moments.range.0, moments.range.1) - from) / unit
+    }
 }
 
 #[pymethods]
@@ -44,6 +54,8 @@ impl Scaler {
         let encoding = Encoding::new(&schema.inner, columns, None, None).map_err(raise)?;
         let budget = wishes.budget(wishes.count("rows")?.unwrap_or(schema.inner.rows))?;
         let (key, threads) = (wishes.key()?, wishes.threads()?);
+        let yes = |name: &str| wishes.get(name, "True or False").map(|said| said.unwrap_or(true));
+        let with = (yes("with_mean")?, yes("with_std")?);
         if let Some(ledger) = ledger {
             ledger.charge("means and standard deviations", budget)?;
         }
@@ -53,7 +65,7 @@ impl Scaler {
         });
         let (moments, mut certificate) = found?;
         certificate.public.extend(public);
-        Ok(Scaler { moments, encoding, certificate })
+        Ok(Scaler { moments, encoding, certificate, with })
     }
 
     /// Every number of every row, scaled.
@@ -76,7 +88,9 @@ impl Scaler {
             table.source.blocks(&encoding, threads(n_jobs), &mut |block| {
                 for row in block.features.chunks_exact(block.width.max(1)) {
                     let each = row.iter().zip(&places).zip(&self.moments);
-                    all.extend(each.map(|((x, (centre, half)), m)| m.scaled(centre + half * x)));
+                    all.extend(
+                        each.map(|((x, (centre, half)), m)| self.scaled(m, centre + half * x)),
+                    );
                 }
                 ControlFlow::Continue(())
             })?;
@@ -104,7 +118,8 @@ impl Scaler {
     /// What no scaled number of a column lies beyond: it follows from the schema and what was released.
     #[getter]
     fn ranges(&self) -> Vec<(f64, f64)> {
-        self.moments.iter().map(|m| (m.scaled(m.range.0), m.scaled(m.range.1))).collect()
+        let end = |m, x| self.scaled(m, x);
+        self.moments.iter().map(|m| (end(m, m.range.0), end(m, m.range.1))).collect()
     }
 
     #[getter]
@@ -113,17 +128,17 @@ impl Scaler {
     }
 
     fn to_json(&self) -> String {
-        let all = (&self.moments, &self.encoding, &self.certificate);
+        let all = (&self.moments, &self.encoding, &self.certificate, self.with);
         serde_json::to_string(&all).expect("plain fields")
     }
 
     #[staticmethod]
     fn of_json(text: &str) -> PyResult<Self> {
         let read = serde_json::from_str(text);
-        let (moments, encoding, certificate) = read.map_err(|_| {
+        let (moments, encoding, certificate, with) = read.map_err(|_| {
             let path = "what was pickled".into();
             raise(quietly::Error::Model { path, why: "it is damaged".into() })
         })?;
-        Ok(Scaler { moments, encoding, certificate })
+        Ok(Scaler { moments, encoding, certificate, with })
     }
 }

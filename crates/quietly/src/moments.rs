@@ -77,11 +77,6 @@ impl Moments {
             Certificate::new(budget, Sampler::Full, &stages, public, unit_of_privacy, origin)?;
         Ok((moments(encoding, &ranges, &noisy, noise), certificate))
     }
-
-    /// A number of the column, less the mean and over the standard deviation; beyond the range it counts as the end.
-    pub fn scaled(&self, x: f64) -> f64 {
-        (x.clamp(self.range.0, self.range.1) - self.mean) / self.deviation
-    }
 }
 
 /// What no row's vector measures more than, in lattice units.
@@ -202,7 +197,6 @@ mod tests {
             // Five times the noise of the mean: once in a million draws, and the seed is fixed.
             assert!((noisy.mean - mean).abs() < 5.0 * noisy.noise && noisy.noise > 0.0);
             assert!(noisy.deviation > 0.0 && noisy.deviation.is_finite());
-            assert!(noisy.scaled(1e300) == noisy.scaled(10.0) && noisy.scaled(10.0).is_finite());
         }
     }
 
