@@ -143,6 +143,7 @@ fn what_does_not_go_together_is_refused() {
         ("logistic --target label --constraint cube", "l1, l2, linf or simplex"),
         ("logistic --target label --constraint l2 --radius 0", "radius"),
         ("quantile --target y --level 1", "level"),
+        ("linear --target y --level 0.5", "only a quantile has a level"),
         ("linear --target y --delta 0", "delta"),
         ("logistic --target label --ridge -1", "ridge"),
         ("linear --target y --method amp --constraint l2 --radius nan", "radius"),

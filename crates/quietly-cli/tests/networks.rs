@@ -136,6 +136,11 @@ fn a_changed_certificate_is_not_shown() {
     folder.write("less.quietly", model.to_string());
     let said = folder.bad("certificate less.quietly", "Q04", 2);
     assert!(said.contains("do not cost what it says"), "{said}");
+    let mut model: serde_json::Value = serde_json::from_str(&folder.read("same.quietly")).unwrap();
+    let point = &mut model["certificate"]["curve"][3][1];
+    *point = (0.9 * point.as_f64().expect("an epsilon")).into();
+    folder.write("curve.quietly", model.to_string());
+    folder.bad("certificate curve.quietly", "Q04", 2);
 }
 
 #[test]

@@ -112,6 +112,23 @@ fn what_cannot_be_expanded_is_refused_before_anything_is_read() {
     assert!(folder.bad(sparse, "Q02", 1).contains("sparse"));
 }
 
+/// Weights of functions of features stand under the names of those functions.
+#[test]
+fn expanded_weights_have_their_own_names() {
+    let folder = circle();
+    folder.good(&format!(
+        "fit logistic t.csv {INSIDE} --expand splines=5 --output s.quietly --seed 1"
+    ));
+    let shown = folder.json("show s.quietly");
+    let model: serde_json::Value = serde_json::from_str(&folder.read("s.quietly")).unwrap();
+    let (weights, all) = (&shown["outputs"][0]["weights"], &model["weights"]);
+    assert_eq!(weights.as_array().unwrap().len(), all.as_array().unwrap().len());
+    assert_eq!(weights[7]["weight"], all[7]);
+    assert!(weights[7]["per_unit"].is_null() && weights[7]["feature"].as_str().unwrap().len() > 1);
+    let text = folder.good("show s.quietly");
+    assert!(text.contains("functions of the features") && !text.contains("per unit"), "{text}");
+}
+
 #[test]
 fn auto_takes_a_model_by_what_is_public() {
     let folder = circle();

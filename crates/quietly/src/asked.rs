@@ -117,6 +117,9 @@ impl Asked {
         let method = Method::named(&self.method).ok_or_else(|| {
             unread("method", "auto or a name that `quietly methods` lists", &self.method)
         })?;
+        let wrong = self.level.is_some() && self.family != Family::Quantile;
+        let want = "left out: only a quantile has a level";
+        Error::unless(!wrong, "level", want, self.level.unwrap_or_default())?;
         let network = self.family == Family::Kan;
         let stray = "left out: only networks have it";
         let fine = network || self.network == Network::default();

@@ -130,7 +130,27 @@ impl Certificate {
         };
         let fits =
             |price: f64| price <= self.epsilon * (1.0 + 1e-6) && self.epsilon <= asked.epsilon();
-        price.is_some_and(fits)
+        price.is_some_and(fits) && self.has_its_curve()
+    }
+
+    /// Whether no point of the curve promises more than the questions do.
+    fn has_its_curve(&self) -> bool {
+        let Certificate { asked, sampler, stages, curve, .. } = self;
+        let alone =
+            curve.iter().all(|(d, e)| *d >= asked.delta() && *e >= self.epsilon * (1.0 - 1e-6));
+        if !asked.is_private() || self.tuning.is_some() || asked.is_pure() || stages.is_empty() {
+            return alone;
+        }
+        let Ok(right) = event(*sampler, stages)
+            .and_then(|event| Ok(quietly_accounting::curve(&event, asked.neighbours())?))
+        else {
+            return false;
+        };
+        let kept = |(delta, epsilon): &(f64, f64)| {
+            let known = right.iter().rev().find(|(at, _)| *at <= delta * (1.0 + 1e-9));
+            known.is_some_and(|(_, least)| *epsilon >= least * (1.0 - 1e-6))
+        };
+        curve.iter().all(kept)
     }
 
     /// What the price means for one person, in words.
