@@ -5,7 +5,6 @@ use quietly_accounting::{Answer, Error, Event, Neighbours};
 use crate::{
     errors::{exception, guard, raise},
     ledger::relation,
-    plan::Wishes,
     scheme::{Dial, Scheme},
 };
 
