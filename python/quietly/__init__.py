@@ -7,6 +7,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from . import accounting, noise
 from ._quietly import Budget, Certificate, Plan, Schema, __version__
 from .errors import (
     BatchesError,

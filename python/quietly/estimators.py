@@ -1,6 +1,7 @@
 """What the estimators share: scikit-learn's manners over the same core as the command line, and no arithmetic."""
 
 import os
+import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -57,6 +58,8 @@ class _Private(BaseEstimator):
         account = ledger.to_charge(self.epsilon)
         with progress.shown(self.verbose) as wishes["tell"]:
             model = Model.fit(table, schema, wishes, [*public, *chosen], account)
+        for warning in model.plan.warnings:
+            warnings.warn(warning, UserWarning, stacklevel=3)
         self._adopt(model, names, named)
         return self
 
@@ -79,10 +82,13 @@ class _Private(BaseEstimator):
             schema, public = self._public(names, target, y, tables.described(X))
             table = tables.table(parts)
             rows = table.rows
-            if not rows:
-                raise DataError("0 sample(s) (an empty table) while a minimum of 1 is required.")
         declared = self.rows if self.rows is not None else schema.rows
+        if self.rows is not None and (isinstance(self.rows, bool) or not isinstance(self.rows, (int, np.integer)) or self.rows < 1):
+            raise ParameterError("rows must be a whole number, at least 1: about how many there are")
         if declared is None:
+            # Where the number of rows is declared, no row decides whether there is a model: an empty table gives one of noise.
+            if rows == 0:
+                raise DataError("0 sample(s) (an empty table) while a minimum of 1 is required.")
             if rows is None:
                 raise DataError("the number of rows of a file is not public: give rows=, or rows in the schema")
             declared, public = rows, [*public, _ROWS]
@@ -104,11 +110,14 @@ class _Private(BaseEstimator):
         """
         if self.schema is None:
             raise ParameterError("a plan without data needs a schema")
+        target = target or self.target
+        if target is None:
+            raise ParameterError("target must be given: the name of the column to predict, as in plan(target=\"income\")")
         columns = [name for name in self.schema.columns if name != "*"]
         rows = rows or self.rows or self.schema.rows
         if rows is None:
             raise ParameterError("rows must be given, or be in the schema")
-        wishes = {**self.get_params(deep=False), "family": self._family, "target": target or self.target, "rows": rows}
+        wishes = {**self.get_params(deep=False), "family": self._family, "target": target, "rows": rows}
         return Plan.of(columns, self.schema, wishes)
 
     def _open(self, X: Any, y: Any) -> tuple[Table, str]:
@@ -154,7 +163,12 @@ class _Private(BaseEstimator):
     ) -> tuple[Schema, list[str]]:
         """The schema, or the ranges that a scaler before gave, or the default that sees no data; and what was taken to be public."""
         if self.schema is not None:
-            return self.schema, []
+            there = self.schema.for_columns([*names, target])
+            if target not in there.columns and "*" not in there.columns:
+                rule, public = self._target_rule(y)
+                return there.with_column(target, rule), public
+            self._check_labels(there.holds(target), y)
+            return there, []
         rule, public = self._target_rule(y)
         columns: dict[str, Any] = dict(zip(names, ranges or [(-1.0, 1.0)] * len(names)))
         columns[target] = rule
@@ -162,6 +176,15 @@ class _Private(BaseEstimator):
 
     def _target_rule(self, y: Any) -> tuple[Any, list[str]]:
         raise NotImplementedError
+
+    def _check_labels(self, holds: str | None, y: Any) -> None:
+        """Types are public: a column of numbers has none of the labels that a schema lists as texts."""
+        kind = {"b": "truths", "i": "numbers", "u": "numbers", "f": "numbers"}.get(getattr(getattr(y, "dtype", None), "kind", "O"))
+        if holds in ("texts", "numbers", "truths") and kind is not None and kind != holds:
+            raise DataError(
+                f"the schema lists {holds} for the target, but y is a column of {kind}, in which none of them can be found: "
+                "write the schema as the column is, or convert the column"
+            )
 
     # -- after fitting ---------------------------------------------------------------------------------------------------
 
@@ -275,7 +298,34 @@ class _Private(BaseEstimator):
         return tags
 
 
-class _Regressor(RegressorMixin, _Private):
+class _Scored:
+    """scikit-learn's scores, of columns by name and of files, too."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R2, or the share of rows whose class is right. **Not private**: for public rows, or for whoever may see the rows anyway.
+
+        Parameters
+        ----------
+        X : table, path, or list of paths
+            As for ``predict``.
+        y : column or str
+            What is right, or the name of a column of X. With files it is a name.
+        sample_weight : column or None, default None
+            How much each row counts; not with files.
+        """
+        if tables.is_path(X):
+            if not isinstance(y, str) or sample_weight is not None:
+                raise DataError("with files, y is the name of the column to predict, and there are no weights")
+            model: Any = self
+            scored: float = model._fitted().score(Table.open(tables.paths(X)), model.n_jobs)
+            return scored
+        if isinstance(y, str):
+            y = _column(X, y)
+        score: float = super().score(X, y, sample_weight)  # type: ignore[misc]
+        return score
+
+
+class _Regressor(_Scored, RegressorMixin, _Private):
     _regresses = True
 
     def _target_rule(self, y: Any) -> tuple[Any, list[str]]:
@@ -288,16 +338,23 @@ class _Regressor(RegressorMixin, _Private):
         return (low, high), []
 
 
-class _Classifier(ClassifierMixin, _Private):
+class _Classifier(_Scored, ClassifierMixin, _Private):
     def _target_rule(self, y: Any) -> tuple[Any, list[str]]:
         if self.classes is not None:
+            if isinstance(self.classes, str):
+                raise ParameterError("classes must be a list of all labels, such as ['no', 'yes'], but is one text")
             return list(self.classes), []
         if y is None:
             raise DataError("the labels of a stream are not known before it is read: give classes=, or a schema")
         found, array = _labels(y), _array(y)
         # Objects with gaps among them are not what the check expects; what is there is.
-        check_classification_targets(found if array.dtype == object else array)
-        labels = found.tolist()
+        # So are numbers without those that are missing: no cell decides.
+        present = array[np.isfinite(array)] if array.dtype.kind == "f" else array
+        try:
+            check_classification_targets(found if array.dtype == object else present)
+        except ValueError as problem:
+            raise DataError(f"{problem} Declare the labels: classes=[...], or in a schema") from None
+        labels = found[np.isfinite(found)].tolist() if found.dtype.kind == "f" else found.tolist()
         if len(labels) < 2:
             raise DataError("wanted at least two classes, got one class; declare all labels, such as classes=[-1, 1]")
         return labels, [_CLASSES]
@@ -351,8 +408,6 @@ def _one_column(y: Any) -> Any:
     y = y if hasattr(y, "to_numpy") else np.asarray(y)
     shape: tuple[int, ...] = getattr(y, "shape", (len(y),))
     if len(shape) == 2 and shape[1] == 1:
-        import warnings
-
         from sklearn.exceptions import DataConversionWarning
 
         message = "A column-vector y was passed when a 1d array was expected."

@@ -48,6 +48,8 @@ class Ledger:
     ) -> None:
         if refits not in ("refuse", "charge"):
             raise ParameterError(f'refits must be "refuse" or "charge", but is {refits!r}')
+        if limit is not None and not isinstance(limit, Budget):
+            raise ParameterError("limit must be a quietly.Budget, such as quietly.Budget(3.0, 1e-6)")
         self.refits = refits
         self._file = LedgerFile(os.fspath(path), limit)
 
@@ -73,6 +75,9 @@ class Ledger:
 
     def __str__(self) -> str:
         return str(self._file)
+
+    def __repr__(self) -> str:
+        return f"<Ledger: {str(self).splitlines()[-1]}>"
 
     def __enter__(self) -> Self:
         with _lock:

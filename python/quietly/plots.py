@@ -123,7 +123,10 @@ def comparison(found: "Comparison") -> "Figure":
 
 
 def _epsilon(estimator: "_Private") -> str:
-    return f"{estimator.certificate_.epsilon:.3g}"
+    certificate = estimator.certificate_
+    if certificate.epsilon == float("inf"):
+        return "inf (NO PRIVACY)"
+    return f"{certificate.epsilon:.3g}" + (" (TEST ONLY: fixed seed)" if certificate.test_only else "")
 
 
 def _plain(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ._quietly import Table
-from .errors import DataError
+from .errors import ColumnTypesError, DataError
 
 Part = tuple[list[str] | None, Any]
 
@@ -83,6 +83,8 @@ def parts_of(x: Any, names: list[str]) -> list[Part]:
 
 def column_of(y: Any, name: str) -> list[Part]:
     """One column under this name."""
+    if getattr(getattr(y, "dtype", None), "kind", "O") in "mM":
+        raise ColumnTypesError(f"column {name!r} holds dates or times: give a number instead, such as days since some day")
     module = type(y).__module__
     if module.startswith("polars"):
         return [(None, y.to_frame(name))]

@@ -58,8 +58,15 @@ pub fn curve(event: &Event, neighbours: Neighbours) -> Result<Vec<(f64, f64)>, E
         let each = branches.iter().map(|b| b.upper(neighbours, Target::Delta(delta), 3.0));
         each.fold(0.0, f64::max)
     };
-    let deltas = (1..=12).rev().map(|k| 10.0_f64.powi(-k)).chain([0.5]);
-    Ok(deltas.map(|d| (d, upper(d))).collect())
+    let deltas: Vec<f64> = (1..=12).rev().map(|k| 10.0_f64.powi(-k)).chain([0.5]).collect();
+    let part = |deltas: &[f64]| deltas.iter().map(|d| (*d, upper(*d))).collect::<Vec<_>>();
+    let (first, last) = deltas.split_at(deltas.len() / 2);
+    // Two threads: nobody waits for a curve as gladly as for a fit.
+    Ok(std::thread::scope(|scope| {
+        let first = scope.spawn(|| part(first));
+        let last = part(last);
+        [first.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), last].concat()
+    }))
 }
 /// From which relative width on other theorems are tried, and the work that sampling may take: about half a second.
 const WIDE: f64 = 0.05;

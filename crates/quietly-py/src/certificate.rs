@@ -12,6 +12,19 @@ pub(crate) struct Certificate(pub(crate) quietly::Certificate);
 
 #[pymethods]
 impl Certificate {
+    /// The certificate that ``to_json`` wrote.
+    #[staticmethod]
+    fn of_json(text: &str) -> PyResult<Self> {
+        let damaged =
+            |_| exception("ModelError", "this is not a certificate, or it is damaged", None);
+        serde_json::from_str(text).map(Certificate).map_err(damaged)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        let of_json = py.get_type::<Certificate>().getattr("of_json")?;
+        Ok((of_json, (serde_json::to_string(&self.0).expect("plain fields"),)))
+    }
+
     /// What was spent: the certified upper bound on epsilon. Never above what was asked.
     #[getter]
     fn epsilon(&self) -> f64 {

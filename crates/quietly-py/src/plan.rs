@@ -63,7 +63,8 @@ impl Plan {
     }
 
     fn __str__(&self) -> String {
-        self.0.to_string()
+        let warnings: String = self.0.warnings.iter().map(|w| format!("\nwarning: {w}")).collect();
+        self.0.to_string() + &warnings
     }
 
     fn __repr__(&self) -> String {

@@ -109,6 +109,34 @@ impl Schema {
         self.inner.columns.iter().map(|(name, _)| name.clone()).collect()
     }
 
+    /// The same with a rule for one more column.
+    fn with_column(&self, name: String, said: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let rule = rule(&name, said)?;
+        let mut inner = self.inner.clone();
+        inner.columns.push((name, rule));
+        Schema::checked(&inner.to_toml(), self.has_rows)
+    }
+
+    /// The same for a table that has only these of its columns.
+    fn for_columns(&self, there: Vec<String>) -> Self {
+        let mut inner = self.inner.clone();
+        inner.columns.retain(|(name, _)| name == "*" || there.contains(name));
+        Schema { inner, has_rows: self.has_rows }
+    }
+
+    /// What a column holds, as the schema says: "range", "texts", "numbers", "truths" or "values"; None if it does not say.
+    fn holds(&self, name: &str) -> Option<&'static str> {
+        let (_, rule) = self.inner.columns.iter().find(|(column, _)| column == name)?;
+        let Rule::Values { values, .. } = rule else { return Some("range") };
+        let all = |kind: fn(&Value) -> bool| values.iter().all(kind);
+        Some(match () {
+            () if all(|v| matches!(v, Value::Text(_))) => "texts",
+            () if all(|v| matches!(v, Value::Number(_))) => "numbers",
+            () if all(|v| matches!(v, Value::Bool(_))) => "truths",
+            () => "values",
+        })
+    }
+
     /// How many features libsvm text has.
     #[getter]
     fn features(&self) -> Option<usize> {
@@ -173,6 +201,16 @@ fn rule(name: &str, said: &Bound<'_, PyAny>) -> PyResult<Rule> {
     }
     let values: Vec<Bound<'_, PyAny>> = said.extract().map_err(|_| want())?;
     let values = values.iter().map(value).collect::<Option<Vec<Value>>>().ok_or_else(want)?;
+    if let [Value::Number(lo), Value::Number(hi)] = values[..]
+        && hi > lo + 2.0
+    {
+        // Most likely a range was meant.
+        let text = format!(
+            "{name}=[{lo}, {hi}] lists two values, and whatever is neither of them is missing; a range is written {name}=({lo}, {hi})"
+        );
+        let text = std::ffi::CString::new(text.replace('\0', "")).unwrap_or_default();
+        PyErr::warn(said.py(), &said.py().get_type::<pyo3::exceptions::PyUserWarning>(), &text, 1)?;
+    }
     Ok(Rule::Values { values, other: false })
 }
 

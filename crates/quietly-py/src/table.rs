@@ -124,9 +124,9 @@ fn side_by_side(parts: &[Vec<RecordBatch>]) -> PyResult<(usize, Vec<RecordBatch>
         totals.push(total);
     }
     let rows = totals.first().copied().unwrap_or(0);
-    if let Some(other) = totals.iter().find(|total| **total != rows) {
-        let message = format!("X and y must have as many rows each, but have {rows} and {other}");
-        return Err(exception("DataError", &message, None));
+    if totals.iter().any(|total| *total != rows) {
+        let message = "X and y must have as many rows each, but one of them has more";
+        return Err(exception("DataError", message, None));
     }
     let cuts: Vec<usize> = cuts.into_iter().collect();
     // Without rows there is one batch, of none: it says which columns there are.

@@ -166,7 +166,7 @@ impl Ledger {
     pub fn left(&self) -> (f64, f64) {
         let (epsilon, delta) = self.spent();
         // Ten times 0.1 are 1, also where that is not so in binary.
-        let less = |limit: f64, spent: f64| limit - spent + 1e-12 * limit;
+        let less = |limit: f64, spent: f64| (limit - spent + 1e-12 * limit).min(limit);
         (less(self.limit.epsilon(), epsilon), less(self.limit.delta(), delta))
     }
 }
@@ -193,7 +193,7 @@ impl fmt::Display for Ledger {
             Some(last) if left >= last.epsilon && l >= last.delta => {
                 let by_delta = if last.delta > 0.0 { l / last.delta } else { f64::INFINITY };
                 let more = (left / last.epsilon.max(1e-3)).min(by_delta).floor();
-                write!(f, ": about {more} more runs like the last")
+                write!(f, ": enough for {more} more like the last")
             }
             Some(_) => write!(f, ": too little for one more run like the last"),
             None => Ok(()),
