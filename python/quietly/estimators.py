@@ -55,13 +55,17 @@ class _Private(BaseEstimator):
 
     def _fit(self, X: Any, y: Any, chosen: list[str]) -> Self:
         table, schema, wishes, public, names, named = self._prepare(X, y)
-        account = ledger.to_charge(self.epsilon)
+        account = ledger.to_charge(self.epsilon, getattr(self, "_ledger", None))
         with progress.shown(self.verbose) as wishes["tell"]:
             model = Model.fit(table, schema, wishes, [*public, *chosen], account)
         for warning in model.plan.warnings:
             warnings.warn(warning, UserWarning, stacklevel=3)
         self._adopt(model, names, named)
         return self
+
+    def _table(self, X: Any, y: Any) -> Table:
+        """The table alone: nothing is asked of its labels."""
+        return self._open(X, y)[0] if tables.is_path(X) else tables.table(self._parts(X, y)[1])
 
     def _prepare(self, X: Any, y: Any) -> tuple[Table, Schema, dict[str, Any], list[str], list[str] | None, bool]:
         """The table, what is public about it, what is asked for, what was taken to be public, and the features' names."""
@@ -271,8 +275,17 @@ class _Private(BaseEstimator):
 
         return plots.model(self, spread(self, *public, runs=runs), f"bars: standard deviation of {runs} fits of a public table")
 
+    def __sklearn_clone__(self) -> Self:
+        cloned: Self = super().__sklearn_clone__()
+        if hasattr(self, "_ledger"):
+            cloned._ledger = self._ledger
+        return cloned
+
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
+        # Where a worker process fits, it charges the ledger that is open here.
+        if (brought := ledger.travelling()) is not None:
+            state["_ledger"] = brought
         model = state.pop("_model", None)
         for name in ("certificate_", "plan_"):
             state.pop(name, None)

@@ -4,6 +4,7 @@ import os
 import sys
 import threading
 from contextlib import contextmanager
+from contextvars import ContextVar
 from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Self
@@ -17,6 +18,7 @@ __all__ = ["Ledger"]
 _ONCE = ("sklearn.pipeline", "sklearn.compose", "sklearn.base", "sklearn.utils")
 
 _open: list["Ledger"] = []
+_here: ContextVar[tuple["Ledger", ...]] = ContextVar("ledgers", default=())
 _lock = threading.Lock()
 _free = threading.local()
 
@@ -41,6 +43,7 @@ class Ledger:
         What may be spent in all; needed where the file is not there yet. It cannot be changed later.
     refits : "refuse" or "charge", default "refuse"
         Whether ``cross_val_score``, ``GridSearchCV`` and the like may fit as often as the limit allows, each fit being charged in full.
+        Fits only: the scores that they print, and choices by them, are exact and not private. They are for whoever may see the rows.
     """
 
     def __init__(
@@ -51,7 +54,8 @@ class Ledger:
         if limit is not None and not isinstance(limit, Budget):
             raise ParameterError("limit must be a quietly.Budget, such as quietly.Budget(3.0, 1e-6)")
         self.refits = refits
-        self._file = LedgerFile(os.fspath(path), limit)
+        self.path = os.path.abspath(path)
+        self._file = LedgerFile(self.path, limit)
 
     @property
     def limit(self) -> Budget:
@@ -82,6 +86,7 @@ class Ledger:
     def __enter__(self) -> Self:
         with _lock:
             _open.append(self)
+        _here.set((*_here.get(), self))
         return self
 
     def __exit__(
@@ -89,6 +94,7 @@ class Ledger:
     ) -> None:
         with _lock:
             _open.remove(self)
+        _here.set(tuple(ledger for ledger in _here.get() if ledger is not self))
 
 
 @contextmanager
@@ -102,19 +108,38 @@ def for_free() -> Iterator[None]:
         _free.on = before
 
 
-def to_charge(epsilon: float) -> LedgerFile | None:
-    """The ledger that a fit is charged to, if one is open; refuses refits that would spend silently."""
+def active() -> "Ledger | None":
+    """The ledger of the innermost ``with`` around this, or the only one that is open, whichever thread opened it."""
+    here = _here.get()
+    if here:
+        return here[-1]
+    if len(_open) > 1:
+        raise ParameterError("several ledgers are open in other threads: open the one to charge in this thread, too")
+    return _open[0] if _open else None
+
+
+def travelling() -> tuple[str, str] | None:
+    """What an estimator takes along to another process: the ledger that is open here."""
+    ledger = active()
+    return (ledger.path, ledger.refits) if ledger is not None else None
+
+
+def to_charge(epsilon: float, brought: tuple[str, str] | None = None) -> LedgerFile | None:
+    """The ledger that a fit is charged to, if one is open here or was where the estimator came from; refuses refits that would spend
+    silently."""
     if getattr(_free, "on", False):
         return None
-    ledger = _open[-1] if _open else None
+    ledger = active()
+    if ledger is None and brought is not None:
+        ledger = Ledger(brought[0], refits=brought[1])
     if epsilon != float("inf") and not (ledger and ledger.refits == "charge"):
         refitter = _refitter()
         if refitter is not None:
             raise RefitError(
                 f"{refitter} would fit this estimator several times on the same rows, and every fit spends epsilon {epsilon} again. "
                 "Nothing was spent. Use quietly.tune(...), which pays once; or choose on public rows, for free, with "
-                'quietly.tune(..., public=(X, y)); or pay for every fit, within `with quietly.Ledger(path, limit, refits="charge"):` and '
-                "with n_jobs=None."
+                'quietly.tune(..., public=(X, y)); or pay for every fit, within `with quietly.Ledger(path, limit, refits="charge"):`. '
+                "The scores of private rows are exact even then, and not private."
             )
     return ledger._file if ledger else None
 

@@ -56,16 +56,16 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             known = self.schema.columns if self.schema is not None else []
             names = known if len(known) == width and "*" not in known else [f"x{k}" for k in range(width)]
         table = tables.table(tables.parts_of(X, names))
-        if not table.rows:
-            raise DataError("0 sample(s) (an empty table) while a minimum of 1 is required.")
         public = [] if self.schema is not None else [_DEFAULT]
         columns: dict[str, Any] = {name: (-1.0, 1.0) for name in names}
         schema = self.schema if self.schema is not None else Schema(columns)
         rows = self.rows if self.rows is not None else schema.rows
         if rows is None:
+            if not table.rows:
+                raise DataError("0 sample(s) (an empty table) while a minimum of 1 is required.")
             rows, public = table.rows, [*public, _ROWS]
         wishes = {**self.get_params(deep=False), "rows": rows, "random_state": _seed(self.random_state)}
-        self._adopt(Scaler.fit(table, schema, wishes, public, ledger.to_charge(self.epsilon)))
+        self._adopt(Scaler.fit(table, schema, wishes, public, ledger.to_charge(self.epsilon, getattr(self, "_ledger", None))))
         self._columns = names
         self.n_features_in_ = len(names)
         if named:
@@ -104,8 +104,17 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tables.describe(scaled, self._scaler.ranges)
         return scaled
 
+    def __sklearn_clone__(self) -> Self:
+        cloned: Self = super().__sklearn_clone__()
+        if hasattr(self, "_ledger"):
+            cloned._ledger = self._ledger
+        return cloned
+
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
+        # Where a worker process fits, it charges the ledger that is open here.
+        if (brought := ledger.travelling()) is not None:
+            state["_ledger"] = brought
         scaler = state.pop("_scaler", None)
         state.pop("certificate_", None)
         if scaler is not None:

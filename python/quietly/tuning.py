@@ -81,7 +81,7 @@ def tune(
         table, schema, wishes, taken, names, named = estimator._prepare(X, y)
         held = None
         if validation is not None:
-            held = estimator._prepare(*validation)[0]
+            held = estimator._table(*validation)
         elif validation_is_public:
             raise ParameterError("validation_is_public goes with validation=(X, y)")
         trying = {"trials": float(trials), "share": float(share), "public": bool(validation_is_public)}

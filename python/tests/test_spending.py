@@ -175,3 +175,41 @@ def test_a_budget_is_a_value():
     for wrong in [(0, 1e-6), (1, 1), (1, -1), (float("nan"), 1e-6)]:
         with pytest.raises(quietly.QuietlyError):
             quietly.Budget(*wrong)
+
+
+def test_worker_processes_are_charged_too(tmp_path, people):
+    from joblib import Parallel, delayed
+    from sklearn.compose import ColumnTransformer
+
+    X, y = people
+    scaler = quietly.StandardScaler(epsilon=1.0, delta=1e-6, rows=2000)
+    both = ColumnTransformer([("a", scaler, [0]), ("b", clone(scaler), [1])], n_jobs=2)
+    with quietly.Ledger(tmp_path / "l", quietly.Budget(3, 1e-5)) as ledger:
+        both.fit(X)
+        assert quietly.Ledger(ledger.path).spent == pytest.approx((2.0, 2e-6))
+        with pytest.raises(quietly.SpentError):
+            Parallel(n_jobs=2)(delayed(clone(model()).fit)(X, y) for _ in range(2))
+        assert quietly.Ledger(ledger.path).spent == pytest.approx((3.0, 3e-6))
+
+
+def test_threads_have_their_own_ledgers(tmp_path, people):
+    import threading
+
+    mine, other = (quietly.Ledger(tmp_path / name, quietly.Budget(3, 1e-5)) for name in "ab")
+    opened, done = threading.Event(), threading.Event()
+
+    def elsewhere() -> None:
+        with other:
+            opened.set()
+            done.wait(60)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    opened.wait(60)
+    try:
+        with mine:
+            model().fit(*people)
+    finally:
+        done.set()
+        thread.join()
+    assert mine.spent == pytest.approx((1.0, 1e-6)) and other.spent == (0, 0)

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::Budget,
-    charge::{Charge, Mechanism, Sampler, Stage, event, pure_epsilon},
+    charge::{Charge, Mechanism, Sampler, Stage, event, goes_with, pure_epsilon},
     error::Error,
     tune::Tuned,
 };
@@ -110,6 +110,8 @@ impl Certificate {
     }
 
     /// Whether the questions that are listed cost what is said, by the accountant once more: a file can be changed.
+    ///
+    /// That is consistency, and no signature: whoever changes all of it alike is not found out.
     pub fn adds_up(&self) -> bool {
         let Certificate { asked, sampler, stages, .. } = self;
         let price = if !asked.is_private() {
@@ -130,7 +132,8 @@ impl Certificate {
         };
         let fits =
             |price: f64| price <= self.epsilon * (1.0 + 1e-6) && self.epsilon <= asked.epsilon();
-        price.is_some_and(fits) && self.has_its_curve()
+        let possible = !asked.is_private() || goes_with(*sampler, asked.neighbours());
+        possible && price.is_some_and(fits) && self.has_its_curve()
     }
 
     /// Whether no point of the curve promises more than the questions do.

@@ -5,9 +5,9 @@
 use quietly_accounting::{Event, Neighbours, Participation, Slopes};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::pure::pure_epsilon;
 use self::pure::up;
 pub use self::{mixing::Mixing, sampler::Sampler};
+pub(crate) use self::{pure::pure_epsilon, sound::goes_with};
 use crate::error::Error;
 
 mod mixing;

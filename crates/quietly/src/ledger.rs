@@ -108,15 +108,22 @@ impl Ledger {
     /// [`Error::Spent`] if not so much is left, [`Error::Parameter`] if the relation is not the ledger's, [`Error::File`] if that
     /// cannot be written.
     pub fn charge(&mut self, what: &str, budget: Budget) -> Result<(), Error> {
-        let (own, other) = (self.limit.neighbours(), budget.neighbours());
-        // Who is replaced leaves and joins: twice ε, and (1 + e^ε) times δ; the other way round nothing follows.
-        let want = "the ledger's: prices under different relations do not add up";
-        Error::unless(own == other, "neighbours", want, other.name())?;
         let open = OpenOptions::new().read(true).append(true).open(&self.path);
         let mut file = open.map_err(|e| told(&self.path, &e))?;
         file.lock().map_err(|e| told(&self.path, &e))?;
         file.rewind().map_err(|e| told(&self.path, &e))?;
+        let limit = self.limit;
         *self = Ledger::read(&self.path, &mut file)?;
+        if self.limit != limit {
+            return Err(told(
+                &self.path,
+                &"another ledger stands there than the one that was opened",
+            ));
+        }
+        let (own, other) = (self.limit.neighbours(), budget.neighbours());
+        // Who is replaced leaves and joins: twice ε, and (1 + e^ε) times δ; the other way round nothing follows.
+        let want = "the ledger's: prices under different relations do not add up";
+        Error::unless(own == other, "neighbours", want, other.name())?;
         let (epsilon, delta) = self.left();
         let fits = budget.is_private() && budget.epsilon() <= epsilon && budget.delta() <= delta;
         if !fits {

@@ -2,6 +2,8 @@
 //!
 //! Plans and certificates are files, and a file may say anything. What is not a question that can be asked has no price,
 //! rather than none to pay.
+use quietly_accounting::Neighbours;
+
 use super::{Charge, Mechanism, Sampler, Stage};
 use crate::error::Error;
 
@@ -38,8 +40,20 @@ pub(super) fn sound(sampler: Sampler, stages: &[Stage]) -> Result<(), Error> {
     let sum = |s: &Stage| gaussian(s) || mixed(s);
     let a_descent = sampled().count() == 1 && sampled().all(|s| one(s) && sum(s));
     told(!descends || a_descent, "several questions where there is one sum a step")?;
+    // One part of a partition does not see all that its noise is mixed with.
+    let apart = matches!(sampler, Sampler::Parts { .. } | Sampler::Places { .. });
+    told(!(apart && sampled().any(mixed)), "noise that is mixed across parts")?;
     let alone = stages.iter().filter(|s| mixed(s)).all(one);
     told(alone, "sums with mixed noise beside others")
+}
+
+/// Whether rows can be read like this under the relation: where places or the number of rows decide who is in a step, a row that joins or
+/// leaves moves others.
+pub(crate) fn goes_with(sampler: Sampler, neighbours: Neighbours) -> bool {
+    match sampler {
+        Sampler::Places { .. } | Sampler::FixedSize { .. } => neighbours == Neighbours::ReplaceOne,
+        _ => true,
+    }
 }
 
 impl Charge {
@@ -68,7 +82,11 @@ mod tests {
     use quietly_accounting::Neighbours::{AddRemove, ReplaceOne};
 
     use super::*;
-    use crate::charge::{Mixing, event, pure_epsilon};
+    use crate::{
+        budget::Budget,
+        certificate::Certificate,
+        charge::{Mixing, event, pure_epsilon},
+    };
 
     fn choice(add_remove: f64, replace_one: f64, times: u64) -> Charge {
         let mechanism = Mechanism::Selection { add_remove, replace_one };
@@ -124,6 +142,8 @@ mod tests {
             (poisson, Stage::new("other steps", 21, sum())),
             (fixed, Stage::new("choices", 20, vec![choice(0.1, 0.2, 1)])),
             (Sampler::Parts { steps: 3 }, Stage::new("other steps", 4, sum())),
+            (Sampler::Parts { steps: 3 }, Stage::new("mixed across parts", 3, mixed(0.5))),
+            (Sampler::Places { steps: 3 }, Stage::new("mixed across parts", 3, mixed(0.5))),
             (
                 Sampler::Allocation { steps: 3 },
                 Stage::new("no noise", 3, vec![Charge::sum("s", -1.0)]),
@@ -142,6 +162,17 @@ mod tests {
         assert!(event(full, &[]).is_err());
         assert!(event(poisson, &[Stage::new("fine", 20, sum())]).is_ok());
         assert!(event(bins, &[Stage::new("fine", 20, mixed(0.5))]).is_ok());
+    }
+
+    /// Who is in which part by place is hidden only if nobody's place changes: a certificate for rows that join or leave is a lie.
+    #[test]
+    fn a_certificate_cannot_change_its_relation() {
+        let asked = Budget::pure(1.0).unwrap();
+        let stages = [Stage::new("parts", 3, vec![Charge::laplace("sum", 0.5, ReplaceOne)])];
+        let sampler = Sampler::Places { steps: 3 };
+        let made = |asked| Certificate::new(asked, sampler, &stages, vec![], "row", None).unwrap();
+        assert!(made(asked.under(ReplaceOne)).adds_up());
+        assert!(!made(asked).adds_up());
     }
 
     #[test]
