@@ -210,6 +210,22 @@ mod tests {
             ([rare, 1e-4, 1.0 - rare - 1e-4], [rare * (-epsilon).exp(), 1e-4 * epsilon.exp(), 1.0]);
         let middle = |law: [f64; 3]| f(1.0 - law[0]) - f(1.0 - law[0] - law[1]);
         let ratio = (middle(other) / middle(one)).ln();
-        assert!(ratio > 1.9 * epsilon && ratio <= 2.0 * epsilon, "{ratio}");
+        assert!(ratio > 1.9 * epsilon, "{ratio}");
+        let (price, delta) = trials.total(epsilon, 0.0, epsilon);
+        assert!(ratio <= price && price < 1.06 * ratio && delta == 0.0, "{ratio} {price}");
+    }
+
+    /// A best outcome that one table has with chance d and the other never: the next one is then 1 + d(1 - γ)/γ times as likely to be
+    /// released, and putting in order costs just that.
+    #[test]
+    fn an_outcome_that_only_one_table_has_is_paid_for() {
+        for (mean, d) in [(10.0, 1e-2), (100.0, 1e-3), (1000.0, 1e-5)] {
+            let trials = Trials::about(mean).unwrap();
+            let derivative = |q: f64| 1.0 / (1.0 - (1.0 - trials.gamma) * q);
+            let apart = (derivative(1.0) / derivative(1.0 - d)).ln();
+            let event = Event::promise(1e-3, d).unwrap();
+            let order = trials.order(&event, Neighbours::AddRemove).unwrap();
+            assert!(order >= apart && order < 1.01 * apart, "{mean} {d}: {order} {apart}");
+        }
     }
 }
