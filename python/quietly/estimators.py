@@ -219,19 +219,7 @@ class _Private(BaseEstimator):
     def _read(self, X: Any) -> Table:
         if tables.is_path(X):
             return Table.open(tables.paths(X))
-        names = tables.column_names(X)
-        if names is None:
-            X = tables.array_of(X)
-            if X.ndim == 2 and X.shape[1] != self.n_features_in_:
-                raise DataError(
-                    f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
-                    f"{self.n_features_in_} features as input"
-                )
-            names = self._columns
-        table = tables.table(tables.parts_of(X, names))
-        if not table.rows:
-            raise DataError("0 sample(s) (an empty table) while a minimum of 1 is required.")
-        return table
+        return tables.like_the_fitted(X, self._columns, type(self).__name__)
 
     def _numbers(self, numbers: bytearray) -> np.ndarray:
         return np.frombuffer(numbers, dtype=np.float64)

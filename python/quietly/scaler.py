@@ -87,18 +87,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Every number less its column's mean and over its standard deviation."""
         if not hasattr(self, "_scaler"):
             raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet: call 'fit' first.")
-        names = tables.column_names(X)
-        if names is None:
-            X = tables.array_of(X)
-            if X.ndim == 2 and X.shape[1] != self.n_features_in_:
-                raise DataError(
-                    f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
-                    f"{self.n_features_in_} features as input"
-                )
-            names = self._columns
-        table = tables.table(tables.parts_of(X, names))
-        if not table.rows:
-            raise DataError("0 sample(s) (an empty table) while a minimum of 1 is required.")
+        table = tables.like_the_fitted(X, self._columns, type(self).__name__)
         numbers = np.frombuffer(self._scaler.transform(table, self.n_jobs), dtype=np.float64)
         scaled = numbers.reshape(-1, self.n_features_in_)
         tables.describe(scaled, self._scaler.ranges)

@@ -165,3 +165,17 @@ def described(x: Any) -> list[tuple[float, float]] | None:
 def table(parts: list[Part]) -> Table:
     """All parts side by side."""
     return Table.of(parts)
+
+
+def like_the_fitted(x: Any, columns: list[str], who: str) -> Table:
+    """A table in memory for a model that was fitted on these columns: by their names, or in their order if it has none."""
+    names = column_names(x)
+    if names is None:
+        x = array_of(x)
+        if x.ndim == 2 and x.shape[1] != len(columns):
+            raise DataError(f"X has {x.shape[1]} features, but {who} is expecting {len(columns)} features as input")
+        names = columns
+    found = table(parts_of(x, names))
+    if not found.rows:
+        raise DataError("0 sample(s) (an empty table) while a minimum of 1 is required.")
+    return found
