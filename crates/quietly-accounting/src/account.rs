@@ -177,23 +177,25 @@ impl Account {
         best
     }
 
-    /// An upper bound from one pass, `coarser` times as coarse as a bracket begins: enough to search with.
-    pub(crate) fn upper(&self, target: Target, coarser: f64) -> f64 {
-        if self.parts.is_empty() || self.single(target).is_some() {
-            return self.bracket(target).upper;
+    /// Upper bounds from one pass, `coarser` times as coarse as a bracket begins: enough to search with. The pass is made for
+    /// `around`, and loosest where a target is farthest from it.
+    pub(crate) fn uppers(&self, around: Target, targets: &[Target], coarser: f64) -> Vec<f64> {
+        if self.parts.is_empty() || self.single(around).is_some() {
+            return targets.iter().map(|target| self.bracket(*target).upper).collect();
         }
-        let mut resolution = self.first_resolution(target);
+        let mut resolution = self.first_resolution(around);
         resolution.step *= coarser;
         resolution.points = (resolution.points as f64 / coarser) as usize;
         self.align(&mut resolution);
         for _ in 0..COARSENINGS {
-            if let Some(profiles) = self.profiles(target, Side::Above, resolution) {
-                return worst(&profiles, target).min(self.simple(target));
+            if let Some(profiles) = self.profiles(around, Side::Above, resolution) {
+                let upper = |target| worst(&profiles, target).min(self.simple(target));
+                return targets.iter().map(|target| upper(*target)).collect();
             }
             resolution.step *= 2.0;
             self.align(&mut resolution);
         }
-        self.simple(target)
+        targets.iter().map(|target| self.simple(*target)).collect()
     }
 
     fn first_resolution(&self, target: Target) -> Resolution {

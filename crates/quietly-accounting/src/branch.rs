@@ -67,12 +67,30 @@ impl Branch {
 
     /// The upper end alone, from one pass.
     pub(crate) fn upper(&self, neighbours: Neighbours, target: Target, coarser: f64) -> f64 {
-        let direct = self.direct.iter().map(|(a, _)| a.upper(target, coarser));
-        let absent = self.absent.iter().map(|(a, _)| a.through_absence(target));
-        let through = neighbours == Neighbours::ReplaceOne && self.through_absence;
-        direct
-            .chain(absent.take(if through { usize::MAX } else { 0 }))
-            .fold(f64::INFINITY, f64::min)
+        self.uppers(neighbours, target, &[target], coarser)[0]
+    }
+
+    /// The upper ends for several targets, from a pass that is made for `around`.
+    pub(crate) fn uppers(
+        &self,
+        neighbours: Neighbours,
+        around: Target,
+        targets: &[Target],
+        coarser: f64,
+    ) -> Vec<f64> {
+        let mut best = vec![f64::INFINITY; targets.len()];
+        let mut meet = |found: Vec<f64>| {
+            best.iter_mut().zip(found).for_each(|(best, found)| *best = best.min(found));
+        };
+        for (account, _) in &self.direct {
+            meet(account.uppers(around, targets, coarser));
+        }
+        if neighbours == Neighbours::ReplaceOne && self.through_absence {
+            for (account, _) in &self.absent {
+                meet(targets.iter().map(|target| account.through_absence(*target)).collect());
+            }
+        }
+        best
     }
 
     /// A sample leaks no more than all records would: what remains where the loss is too small to be told from rounding.

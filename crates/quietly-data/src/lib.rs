@@ -64,6 +64,7 @@ pub use crate::{
     encoding::{Encoding, Feature, Kind},
     error::Error,
     format::Format,
+    picks::Picks,
     private::Private,
     schema::{Missing, Rule, Schema},
     source::{Options, Source},
@@ -83,10 +84,12 @@ mod feed;
 mod format;
 mod ipc;
 mod libsvm;
+mod matrix;
 mod memory;
 mod notation;
 mod number;
 mod parquet;
+mod picks;
 mod plan;
 mod positioned;
 mod private;

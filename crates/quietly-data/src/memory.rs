@@ -1,17 +1,13 @@
 //! A table that is in memory already: columns of Arrow, and matrices row by row. Nothing is copied.
-use arrow_array::{
-    Array, ArrayRef, ArrowPrimitiveType, FixedSizeListArray, RecordBatch,
-    cast::AsArray,
-    types::{Float32Type, Float64Type},
-};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 
 use crate::{
     Error,
     block::Block,
     columns::{self, Tile},
-    csr,
-    plan::{Cell, Plan, Row},
+    csr, matrix,
+    plan::{Cell, Plan},
     source::{Input, Layout, Source, check_names},
 };
 
@@ -62,10 +58,11 @@ impl Source {
             return Err(Error::Batches { problem: "more than one column leaves zeros out" });
         }
         let beside = first.iter().filter(|field| csr::values(field).is_none());
-        let beside: usize = beside.map(|field| matrix(field).map_or(1, |(width, _)| width)).sum();
+        let beside: usize =
+            beside.map(|field| matrix::shape(field).map_or(1, |(width, _)| width)).sum();
         let mut types = Vec::new();
         for field in first {
-            match (matrix(&field), csr::values(&field)) {
+            match (matrix::shape(&field), csr::values(&field)) {
                 (Some((width, number)), _) => types.extend(vec![number; width]),
                 (_, Some(number)) => {
                     types.extend(vec![number; columns.len().saturating_sub(beside)]);
@@ -84,17 +81,6 @@ impl Source {
             * columns.len() as u64;
         let layout = Layout::Memory(Memory { batches, types, sparse: sparse > 0 });
         Ok(Source::of(Input { path: NAME.into(), bytes, layout }, columns))
-    }
-}
-
-/// How many columns a list stands for, and what they hold.
-fn matrix(field: &DataType) -> Option<(usize, DataType)> {
-    match field {
-        DataType::FixedSizeList(item, width) => {
-            let fine = matches!(item.data_type(), DataType::Float32 | DataType::Float64);
-            fine.then(|| (*width as usize, item.data_type().clone()))
-        }
-        _ => None,
     }
 }
 
@@ -152,12 +138,8 @@ pub(crate) fn decode(batch: &RecordBatch, plan: &Plan, block: &mut Block) {
 
 /// Fills a tile with a column of Arrow, or with a matrix.
 pub(crate) fn fill_column(tile: &mut Tile<'_>, part: &ArrayRef, cells: &[Cell]) {
-    match part.as_fixed_size_list_opt() {
-        Some(lists) => match lists.value_type() {
-            DataType::Float32 => fill::<Float32Type>(tile, lists, cells, f64::from),
-            _ => fill::<Float64Type>(tile, lists, cells, |x| x),
-        },
-        None => tile.fill(part, &cells[0]),
+    if !matrix::fill(tile, part, cells, |row| row) {
+        tile.fill(part, &cells[0]);
     }
 }
 
@@ -165,27 +147,8 @@ pub(crate) fn fill_column(tile: &mut Tile<'_>, part: &ArrayRef, cells: &[Cell]) 
 pub(crate) fn widths(batch: &RecordBatch, all: usize) -> Vec<usize> {
     let width = |column: &ArrayRef| match csr::values(column.data_type()) {
         Some(_) => None,
-        None => Some(matrix(column.data_type()).map_or(1, |(width, _)| width)),
+        None => Some(matrix::shape(column.data_type()).map_or(1, |(width, _)| width)),
     };
     let beside: usize = batch.columns().iter().filter_map(width).sum();
     batch.columns().iter().map(|column| width(column).unwrap_or(all - beside)).collect()
-}
-
-/// Fills a tile with the rows of a matrix.
-fn fill<T: ArrowPrimitiveType>(
-    tile: &mut Tile<'_>,
-    rows: &FixedSizeListArray,
-    cells: &[Cell],
-    number: impl Fn(T::Native) -> f64,
-) {
-    let from = rows.value_offset(0) as usize;
-    let numbers = &rows.values().as_primitive::<T>().values()[from..];
-    let into = tile.features.chunks_exact_mut(tile.width).zip(&mut *tile.target);
-    let all = into.zip(&mut *tile.kept).zip(numbers.chunks_exact(cells.len()));
-    for (((features, target), kept), numbers) in all {
-        let row = &mut Row { features, target };
-        for (cell, x) in cells.iter().zip(numbers) {
-            *kept &= cell.number(number(*x), row);
-        }
-    }
 }

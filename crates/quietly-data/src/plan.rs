@@ -42,11 +42,7 @@ pub(crate) enum Cell {
 /// A number goes to one place in the row.
 pub(crate) struct Number {
     pub(crate) slot: usize,
-    lo: f64,
-    hi: f64,
-    centre: f64,
-    half_width: f64,
-    fill: Option<f64>,
+    pub(crate) lane: Lane,
 }
 
 /// A category sets at most one of a few places.
@@ -221,24 +217,41 @@ pub(crate) fn number_or_nan(text: &[u8]) -> f64 {
 impl Number {
     fn new(slot: usize, lo: f64, hi: f64, missing: Option<Missing>, predicting: bool) -> Self {
         let (centre, half_width) = ((lo + hi) / 2.0, (hi - lo) / 2.0);
-        let mut number = Number { slot, lo, hi, centre, half_width, fill: None };
-        let fill = missing.unwrap_or(Missing::Middle).fill(lo, hi);
-        number.fill = match fill {
-            Some(fill) => number.encode(fill),
-            None => predicting.then_some(0.0),
+        let mut lane = Lane { lo, hi, centre, half_width, fill: f64::NAN };
+        lane.fill = match missing.unwrap_or(Missing::Middle).fill(lo, hi) {
+            Some(fill) => lane.encode(fill),
+            None if predicting => 0.0,
+            None => f64::NAN,
         };
-        number
+        Number { slot, lane }
     }
 
     /// Clamps infinities, too.
     #[inline(always)]
     pub(crate) fn encode(&self, x: f64) -> Option<f64> {
-        if x.is_nan() {
-            return self.fill;
-        }
-        let x = clamp(x, self.lo, self.hi);
+        let encoded = self.lane.encode(x);
+        (!encoded.is_nan()).then_some(encoded)
+    }
+}
+
+/// How a number is encoded, without a branch.
+#[derive(Clone, Copy)]
+pub(crate) struct Lane {
+    pub(crate) lo: f64,
+    pub(crate) hi: f64,
+    pub(crate) centre: f64,
+    pub(crate) half_width: f64,
+    /// What a missing number is; NaN if it makes the row the null record.
+    pub(crate) fill: f64,
+}
+
+impl Lane {
+    /// The number of the row; NaN makes it the null record.
+    #[inline(always)]
+    pub(crate) fn encode(&self, x: f64) -> f64 {
+        let encoded = (clamp(x, self.lo, self.hi) - self.centre) / self.half_width;
         // Rounding may end a little beyond 1.
-        Some(clamp((x - self.centre) / self.half_width, -1.0, 1.0))
+        if x.is_nan() { self.fill } else { clamp(encoded, -1.0, 1.0) }
     }
 }
 

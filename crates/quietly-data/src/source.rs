@@ -176,12 +176,15 @@ impl Source {
         threads: usize,
         each: &mut dyn FnMut(&P) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        for input in &self.inputs {
-            input.check_types(plan, &self.columns)?;
-        }
+        self.check_types(plan)?;
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
         let threads = if threads == 0 { cores } else { threads };
         stream::run(Feed::new(plan, &self.inputs), plan, threads, each)
+    }
+
+    /// Refuses columns of types that cannot be read.
+    pub(crate) fn check_types(&self, plan: &Plan) -> Result<(), Error> {
+        self.inputs.iter().try_for_each(|input| input.check_types(plan, &self.columns))
     }
 }
 

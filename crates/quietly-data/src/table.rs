@@ -19,27 +19,42 @@ impl Table {
     /// # Panics
     ///
     /// If `features` does not hold `width` numbers for every target, which is a bug in the caller.
-    pub fn new(width: usize, mut features: Vec<f64>, mut target: Vec<f64>) -> Self {
+    pub fn new(width: usize, mut features: Vec<f64>, target: Vec<f64>) -> Self {
         assert_eq!(features.len(), width * target.len(), "width numbers for every row");
         for x in &mut features {
             *x = if x.is_nan() { 0.0 } else { x.clamp(-1.0, 1.0) };
         }
-        let mut nulls = Vec::new();
-        if target.iter().any(|y| !y.is_finite()) {
-            let mut kept = 0;
-            for row in 0..target.len() {
-                if target[row].is_finite() {
-                    target[kept] = target[row];
-                    features.copy_within(row * width..(row + 1) * width, kept * width);
-                    kept += 1;
-                } else {
-                    nulls.push(row);
-                }
-            }
-            target.truncate(kept);
-            features.truncate(kept * width);
+        let mut table = Table { width, features, target, nulls: Vec::new() };
+        if table.target.iter().any(|y| !y.is_finite()) {
+            table.leave_out_nulls();
         }
-        Table { width, features, target, nulls }
+        table
+    }
+
+    /// Leaves out the rows whose target is not finite.
+    pub(crate) fn leave_out_nulls(&mut self) {
+        let Table { width, features, target, nulls } = self;
+        let (width, mut kept) = (*width, 0);
+        for row in 0..target.len() {
+            if target[row].is_finite() {
+                target[kept] = target[row];
+                features.copy_within(row * width..(row + 1) * width, kept * width);
+                kept += 1;
+            } else {
+                nulls.push(row);
+            }
+        }
+        target.truncate(kept);
+        features.truncate(kept * width);
+    }
+
+    /// Forgets the rows for so many others, and keeps the memory. What is in them is up to the caller.
+    pub(crate) fn restart(&mut self, width: usize, rows: usize) -> (&mut [f64], &mut [f64]) {
+        self.width = width;
+        self.nulls.clear();
+        self.features.resize(rows * width, 0.0);
+        self.target.resize(rows, 0.0);
+        (&mut self.features, &mut self.target)
     }
 
     /// A table without rows.

@@ -72,6 +72,19 @@ impl Certificate {
         unit: &str,
         source: Option<Source>,
     ) -> Result<Self, Error> {
+        Self::priced(asked, sampler, stages, None, public, unit, source)
+    }
+
+    /// The same where the accountant has told ε and its theorem before.
+    pub(crate) fn priced(
+        asked: Budget,
+        sampler: Sampler,
+        stages: &[Stage],
+        price: Option<(f64, &'static str)>,
+        public: Vec<String>,
+        unit: &str,
+        source: Option<Source>,
+    ) -> Result<Self, Error> {
         let mut certificate = Certificate {
             asked,
             epsilon: f64::INFINITY,
@@ -99,10 +112,16 @@ impl Certificate {
             certificate.curve = vec![(0.0, price)];
         } else if asked.is_private() {
             let event = event(sampler, stages)?;
-            let answer = quietly_accounting::epsilon(&event, asked.neighbours(), asked.delta())?;
-            assert!(answer.upper <= asked.epsilon(), "a plan never costs more than was asked");
-            certificate.epsilon = answer.upper;
-            certificate.accountant = answer.method.into();
+            let (epsilon, theorem) = match price {
+                Some(price) => price,
+                None => {
+                    let price =
+                        quietly_accounting::epsilon(&event, asked.neighbours(), asked.delta())?;
+                    (price.upper, price.method)
+                }
+            };
+            assert!(epsilon <= asked.epsilon(), "a plan never costs more than was asked");
+            (certificate.epsilon, certificate.accountant) = (epsilon, theorem.into());
             let curve = quietly_accounting::curve(&event, asked.neighbours())?;
             certificate.curve = curve.into_iter().filter(|(_, e)| e.is_finite()).collect();
         }

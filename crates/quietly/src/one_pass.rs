@@ -8,7 +8,9 @@
 //! Gradients are taken in the table's own columns, centred and scaled, so that a row costs O(d); whitening is applied
 //! to their noisy sum, which is post-processing.
 use quietly_accounting::Neighbours;
-use quietly_data::{Private, Table};
+use std::ops::ControlFlow;
+
+use quietly_data::{Encoding, Picks, Private, Source, Table};
 use quietly_noise::Stream;
 
 use self::space::Space;
@@ -21,7 +23,7 @@ use crate::{
     lattice::Lattice,
     linalg::Square,
     model::Link,
-    pass::{Affine, Bucket, Grid, Query, Rows, Tally, allocate, second_moment},
+    pass::{Affine, Bucket, Grid, Query, Rows, Tally, allocate, places, second_moment},
     plan::Plan,
     progress::{Watch, tell},
     release::{Door, LatticeSum},
@@ -103,9 +105,23 @@ type Answers = (Private<Vec<i64>>, Private<Vec<u64>>);
 pub(crate) enum Feed<'a> {
     /// A table, and which of its rows belong to which step.
     Memory(Private<(&'a Table, Vec<Bucket>)>),
+    /// A table in memory that somebody else holds: the rows of a step are encoded when it is their turn.
+    Picked(Private<Picked<'a>>),
     /// Rows on disk, step by step.
     Disk(Private<Spill>),
 }
+
+/// A table, and where the records of every step are.
+pub(crate) struct Picked<'a> {
+    picks: Picks<'a>,
+    steps: Vec<Vec<u32>>,
+    threads: usize,
+    /// Some rows, encoded; its memory serves all steps.
+    rows: Table,
+}
+
+/// Numbers that are encoded at a time.
+const PART: usize = 1 << 21;
 
 impl<'a> Feed<'a> {
     /// Gives each row of a table to a step.
@@ -115,15 +131,31 @@ impl<'a> Feed<'a> {
         stream: &Stream,
         threads: usize,
     ) -> Result<Self, Error> {
-        let words = |block: u64| {
-            let mut bits =
-                stream.bits(block).expect("there are fewer blocks than steps of a stream");
-            move || bits.word().expect("a block has fewer words than a stream")
-        };
         Ok(Feed::Memory(table.as_ref().map(|table| {
-            let rows = allocate(table.target(), steps, words, threads);
+            let rows = allocate(table, steps, stream, threads);
             (table, rows)
         })))
+    }
+
+    /// Gives each record of a source to a step: those of a table in memory stay where they are, others are kept on disk.
+    ///
+    /// `watch` is told how many bytes have been read.
+    pub(crate) fn read(
+        source: &'a Source,
+        encoding: &Encoding,
+        steps: usize,
+        stream: &Stream,
+        threads: usize,
+        watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Self, Error> {
+        match source.picks(encoding)? {
+            Some(picks) => Ok(Feed::Picked(picks.map(|picks| {
+                let steps = places(picks.records(), steps, stream, threads);
+                let rows = Table::empty(picks.width());
+                Picked { picks, steps, threads, rows }
+            }))),
+            None => Ok(Feed::Disk(Spill::new(source, encoding, steps, stream, threads, watch)?)),
+        }
     }
 
     /// Asks every row of a step, as often as the step has parts; parts are added by `add`.
@@ -138,6 +170,16 @@ impl<'a> Feed<'a> {
             Feed::Memory(memory) => Ok(memory.as_ref().map(|(table, steps)| {
                 let mut answer = start;
                 ask(&mut answer, &Rows::these(table, map, &steps[step]));
+                answer
+            })),
+            Feed::Picked(picked) => Ok(picked.as_mut().map(|picked| {
+                let Picked { picks, steps, threads, rows } = picked;
+                let mut answer = start;
+                let part = (PART / picks.width()).max(1);
+                for places in std::mem::take(&mut steps[step]).chunks(part) {
+                    picks.pick(places, *threads, rows);
+                    ask(&mut answer, &Rows::all(rows, map));
+                }
                 answer
             })),
             Feed::Disk(spill) => Spill::ask(spill, step, start, |answer, table| {

@@ -261,7 +261,7 @@ impl Plan {
         let budget = &self.budget;
         let found = calibrate(event, budget.neighbours(), budget.epsilon(), budget.delta())?;
         self.stages = stages(found.noise_multiplier.max(least));
-        self.epsilon = found.epsilon.upper;
+        (self.epsilon, self.seal.theorem) = (found.epsilon.upper, Some(found.epsilon.method));
         Ok(())
     }
 
@@ -352,7 +352,8 @@ impl Plan {
         if self.recipe.as_ref().is_some_and(|r| matches!(r.clip, Clip::Public { .. })) {
             public.push("every row of the public table that thresholds were taken from".into());
         }
-        Certificate::new(self.budget, self.sampler, &self.stages, public, unit, origin)
+        let asked = self.budget;
+        Certificate::priced(asked, self.sampler, &self.stages, self.priced(), public, unit, origin)
     }
 }
 

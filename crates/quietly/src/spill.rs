@@ -30,7 +30,8 @@ struct Step {
 }
 
 impl Spill {
-    /// Reads a table once, and gives each row to one of `steps` steps, uniformly and on its own.
+    /// Reads a table once, and gives each record to one of `steps` steps, uniformly and on its own. Null records have steps, too,
+    /// but are not kept.
     ///
     /// `watch` is told how many bytes of the table have been read.
     pub(crate) fn new(
@@ -52,15 +53,14 @@ impl Spill {
         let steps: Vec<Step> = (0..steps).map(step).collect::<Result<_, Error>>()?;
         let mut spill = Spill { width: encoding.width(), steps };
         let mut labels = Labels::new(spill.steps.len());
-        let words = |block: u64| {
-            let mut bits =
-                stream.bits(block).expect("there are fewer blocks than steps of a stream");
-            move || bits.word().expect("a block has fewer words than a stream")
-        };
         let (mut trouble, mut stopped) = (None, false);
-        source.blocks(encoding, threads, &mut |block: &Block| {
+        source.blocks(&encoding.keeping_places(), threads, &mut |block: &Block| {
             for (row, y) in block.features.chunks_exact(block.width).zip(&block.target) {
-                if let Err(error) = spill.add(labels.next(words), row, *y) {
+                let step = labels.next(stream);
+                if y.is_nan() {
+                    continue;
+                }
+                if let Err(error) = spill.add(step, row, *y) {
                     trouble = Some(error);
                     return ControlFlow::Break(());
                 }

@@ -1,5 +1,6 @@
 //! Every row in one step, chosen uniformly and independently.
 use quietly_data::Table;
+use quietly_noise::Stream;
 
 /// Rows that share one run of random words. Part of the law of seeded results: do not change.
 const BLOCK: usize = 8192;
@@ -26,53 +27,101 @@ pub(crate) fn grouped(table: &Table, steps: &[Bucket]) -> (Table, Vec<usize>) {
     (Table::new(width, features, targets), ends)
 }
 
-/// The rows of every step: each row is in one of `steps` steps, with equal chances.
+/// The rows of every step: each row of a table is in one of `steps` steps, with equal chances.
 ///
-/// `words` gives the uniform random words of a block of rows, by its number; the result is a
-/// function of them alone. The law is exact: a word w makes m draws, the digits of ⌊w·steps^m/2⁶⁴⌋
+/// A record's step goes by its place, whatever becomes of those before it: null records have steps, too.
+///
+/// # Panics
+///
+/// As [`places`].
+pub(crate) fn allocate(
+    table: &Table,
+    steps: usize,
+    stream: &Stream,
+    threads: usize,
+) -> Vec<Bucket> {
+    let (target, nulls) = (table.target(), table.nulls());
+    let mut labels = labels(target.len() + nulls.len(), steps, stream, threads);
+    let (mut place, mut null) = (0, nulls.iter().peekable());
+    labels.retain(|_| {
+        place += 1;
+        null.next_if(|null| **null == place - 1).is_none()
+    });
+    scatter(&labels, target, steps, threads)
+}
+
+/// The places of the records of every step: each of so many records is in one, with equal chances.
+///
+/// The result is a function of the stream alone. The law is exact: a word w makes m draws, the digits of ⌊w·steps^m/2⁶⁴⌋
 /// in base `steps`, and is refused with chance below 2⁻³² where that number would be uneven
 /// (Lemire, *Fast random integer generation in an interval*, 2019).
 ///
 /// # Panics
 ///
-/// Unless `steps` is within 1 to 65536 and there are at most 2³² targets: a table has no more.
-pub(crate) fn allocate<W: FnMut() -> u64>(
-    target: &[f64],
+/// Unless `steps` is within 1 to 65536 and there are at most 2³² records: a table has no more.
+pub(crate) fn places(
+    records: usize,
     steps: usize,
-    words: impl Fn(u64) -> W + Sync,
+    stream: &Stream,
     threads: usize,
-) -> Vec<Bucket> {
-    let rows = target.len();
-    assert!((1..=1 << 16).contains(&steps), "steps must be within 1 to 65536");
-    assert!(u32::try_from(rows.saturating_sub(1)).is_ok(), "a table has at most 2^32 rows");
-    let dice = Dice::new(steps as u64);
+) -> Vec<Vec<u32>> {
+    let labels = labels(records, steps, stream, threads);
+    scatter(&labels, &[], steps, threads).into_iter().map(|bucket| bucket.rows).collect()
+}
 
-    // Each worker has one run of blocks: it throws the dice and counts, then scatters into its own part of every step.
-    let run = rows.div_ceil(threads.clamp(1, 64)).next_multiple_of(BLOCK).max(BLOCK);
-    let mut labels = vec![0u16; rows];
-    let throw = |(i, labels): (usize, &mut [u16])| {
-        let mut counts = vec![0usize; steps];
+/// The step of every record.
+fn labels(records: usize, steps: usize, stream: &Stream, threads: usize) -> Vec<u16> {
+    assert!((1..=1 << 16).contains(&steps), "steps must be within 1 to 65536");
+    assert!(u32::try_from(records.saturating_sub(1)).is_ok(), "a table has at most 2^32 rows");
+    let dice = Dice::new(steps as u64);
+    let run = run(records, threads);
+    let mut labels = vec![0u16; records];
+    each(labels.chunks_mut(run).enumerate(), |(i, labels)| {
         for (block, labels) in (i * run / BLOCK..).zip(labels.chunks_mut(BLOCK)) {
-            dice.throw(words(block as u64), labels);
-            labels.iter().for_each(|&label| counts[usize::from(label)] += 1);
+            dice.throw(words(stream, block as u64), labels);
         }
+    });
+    labels
+}
+
+/// The random words of a block of records.
+fn words(stream: &Stream, block: u64) -> impl FnMut() -> u64 {
+    let mut bits = stream.bits(block).expect("there are fewer blocks than steps of a stream");
+    move || bits.word().expect("a block has fewer words than a stream")
+}
+
+/// How many records a worker takes: one run of whole blocks.
+fn run(records: usize, threads: usize) -> usize {
+    records.div_ceil(threads.clamp(1, 64)).next_multiple_of(BLOCK).max(BLOCK)
+}
+
+/// The rows that have each label, with their targets where there are any.
+fn scatter(labels: &[u16], target: &[f64], steps: usize, threads: usize) -> Vec<Bucket> {
+    // Each worker counts its run, then scatters it into its own part of every step.
+    let run = run(labels.len(), threads);
+    let counts = each(labels.chunks(run), |labels| {
+        let mut counts = vec![0usize; steps];
+        labels.iter().for_each(|&label| counts[usize::from(label)] += 1);
         counts
-    };
-    let counts = each(labels.chunks_mut(run).enumerate(), throw);
+    });
     let all = |step: usize| counts.iter().map(|count| count[step]).sum();
-    let empty = |n: usize| Bucket { rows: vec![0; n], targets: vec![0.0; n] };
+    let empty = |n: usize| Bucket {
+        rows: vec![0; n],
+        targets: vec![0.0; if target.is_empty() { 0 } else { n }],
+    };
     let mut buckets: Vec<Bucket> = (0..steps).map(|step| empty(all(step))).collect();
     let mut rest: Vec<Part<'_>> =
         buckets.iter_mut().map(|b| (b.rows.as_mut_slice(), b.targets.as_mut_slice())).collect();
     let parts = counts.iter().map(|count| split(&mut rest, count)).collect::<Vec<_>>();
-    let parts = parts.into_iter().zip(labels.chunks(run)).zip(target.chunks(run)).enumerate();
-    each(parts, |(i, ((mut parts, labels), target))| {
+    each(parts.into_iter().zip(labels.chunks(run)).enumerate(), |(i, (mut parts, labels))| {
         let mut filled = vec![0; steps];
-        for (row, (&label, &y)) in (i * run..).zip(labels.iter().zip(target)) {
+        for (row, &label) in (i * run..).zip(labels) {
             let step = usize::from(label);
             let ((rows, targets), at) = (&mut parts[step], filled[step]);
             rows[at] = row as u32;
-            targets[at] = y;
+            if let Some(y) = target.get(row) {
+                targets[at] = *y;
+            }
             filled[step] = at + 1;
         }
     });
@@ -100,14 +149,15 @@ type Part<'a> = (&'a mut [u32], &'a mut [f64]);
 /// The first counted numbers of every part; the parts are left with the rest.
 fn split<'a>(parts: &mut [Part<'a>], counts: &[usize]) -> Vec<Part<'a>> {
     let first = |(part, &n): (&mut Part<'a>, &usize)| {
-        (part.0.split_off_mut(..n), part.1.split_off_mut(..n))
+        let targets = n.min(part.1.len());
+        (part.0.split_off_mut(..n), part.1.split_off_mut(..targets))
     };
     let whole = |(rows, targets): (Option<_>, Option<_>)| rows.zip(targets);
     let firsts = parts.iter_mut().zip(counts).map(first);
     firsts.map(|part| whole(part).expect("counted before")).collect()
 }
 
-/// The steps of rows that come one after the other: the same ones that [`allocate`] gives them.
+/// The steps of rows that come one after the other: the same ones that [`places`] gives them.
 pub(crate) struct Labels {
     dice: Dice,
     block: u64,
@@ -122,9 +172,9 @@ impl Labels {
     }
 
     /// The step of the next row.
-    pub(crate) fn next<W: FnMut() -> u64>(&mut self, words: impl Fn(u64) -> W) -> usize {
+    pub(crate) fn next(&mut self, stream: &Stream) -> usize {
         if self.next == BLOCK {
-            self.dice.throw(words(self.block), &mut self.labels);
+            self.dice.throw(words(stream, self.block), &mut self.labels);
             (self.block, self.next) = (self.block + 1, 0);
         }
         self.next += 1;
@@ -174,19 +224,20 @@ impl Dice {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::pass::random::Random;
+    use quietly_noise::Key;
 
-    fn words(block: u64) -> impl FnMut() -> u64 {
-        let mut random = Random(block.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        move || random.word()
+    use super::*;
+
+    fn stream() -> Stream {
+        Key::from_seed(1).stream("test")
     }
 
     #[test]
     fn every_row_is_in_one_step_whatever_the_threads() {
         for (rows, steps) in [(0, 3), (1, 1), (5, 65536), (20_000, 20), (30_011, 7)] {
             let target: Vec<f64> = (0..rows).map(|i| 0.5 * i as f64).collect();
-            let one = allocate(&target, steps, words, 1);
+            let table = Table::new(0, vec![], target.clone());
+            let one = allocate(&table, steps, &stream(), 1);
             assert_eq!(one.len(), steps);
             assert!(one.iter().all(|step| step.rows.is_sorted()));
             for step in &one {
@@ -196,8 +247,32 @@ mod tests {
             all.sort_unstable();
             assert!(all.into_iter().eq(0..rows as u32));
             for threads in [0, 2, 3, 64] {
-                assert!(allocate(&target, steps, words, threads) == one);
+                assert!(allocate(&table, steps, &stream(), threads) == one);
+                let places = places(rows, steps, &stream(), threads);
+                assert!(places.iter().eq(one.iter().map(|step| &step.rows)));
             }
+        }
+    }
+
+    /// Every third record is null. The others are where they would be if it were not.
+    #[test]
+    fn a_null_record_moves_no_other() {
+        let (records, steps) = (20_000, 7);
+        let target = |nulls: bool| {
+            let y = |i: usize| if nulls && i % 3 == 0 { f64::NAN } else { i as f64 };
+            (0..records).map(y).collect::<Vec<f64>>()
+        };
+        let all = allocate(&Table::new(0, vec![], target(false)), steps, &stream(), 2);
+        let some = allocate(&Table::new(0, vec![], target(true)), steps, &stream(), 2);
+        for (all, some) in all.iter().zip(&some) {
+            let kept = all.targets.iter().filter(|y| **y as usize % 3 != 0);
+            assert!(kept.eq(&some.targets));
+        }
+        // One after the other, as a file is read.
+        let mut labels = Labels::new(steps);
+        for place in 0..records {
+            let step = labels.next(&stream());
+            assert!(all[step].rows.binary_search(&(place as u32)).is_ok());
         }
     }
 
@@ -206,7 +281,7 @@ mod tests {
     #[test]
     fn draws_are_uniform_and_independent() {
         let mut labels = vec![0; 98_000];
-        Dice::new(7).throw(words(3), &mut labels);
+        Dice::new(7).throw(words(&stream(), 3), &mut labels);
         let chi_square = |labels: &[u16]| {
             let mut counts = [0.0f64; 49];
             for pair in labels.chunks_exact(2) {

@@ -1,5 +1,6 @@
 //! The passes against a plain scalar reference, bit for bit.
 use quietly_data::Table;
+use quietly_noise::Key;
 
 use super::{random::Random, *};
 use crate::lattice::{Lattice, norm};
@@ -131,15 +132,7 @@ fn a_pass_over_a_table_is_the_plain_sum() {
         let parts = [0..cut, cut..rows].map(|part| Rows::range(&table, &map, part).pass(&query, 2));
         let added = |a: &[i64], b: &[i64]| a.iter().zip(b).map(|(a, b)| a + b).collect::<Vec<_>>();
         assert_eq!(added(&parts[0].sum, &parts[1].sum), whole.sum);
-        let buckets = allocate(
-            table.target(),
-            5,
-            |block| {
-                let mut r = Random(block + 1);
-                move || r.word()
-            },
-            2,
-        );
+        let buckets = allocate(&table, 5, &Key::from_seed(1).stream("test"), 2);
         let steps = buckets.iter().map(|rows| Rows::these(&table, &map, rows).pass(&query, 3).sum);
         assert_eq!(steps.reduce(|a, b| added(&a, &b)).unwrap(), whole.sum);
     }

@@ -23,7 +23,11 @@ use crate::{
 
 /// What a plan looked like when it was made. Plans are compared without it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seal(Option<u64>);
+pub(crate) struct Seal {
+    digest: Option<u64>,
+    /// The theorem that its price is by.
+    pub(super) theorem: Option<&'static str>,
+}
 
 impl PartialEq for Seal {
     fn eq(&self, _: &Self) -> bool {
@@ -40,13 +44,19 @@ impl Plan {
 
     /// The same plan, known to be as it was made.
     pub(crate) fn sealed(mut self) -> Self {
-        self.seal = Seal(Some(self.digest()));
+        self.seal.digest = Some(self.digest());
         self
+    }
+
+    /// Its ε and the theorem that says so, if it is known to be as it was made.
+    pub(super) fn priced(&self) -> Option<(f64, &'static str)> {
+        let intact = self.seal.digest == Some(self.digest());
+        self.seal.theorem.filter(|_| intact).map(|theorem| (self.epsilon, theorem))
     }
 
     /// Refuses a plan that would run otherwise than it is charged, or costs more than it says.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.seal.0 == Some(self.digest()) {
+        if self.seal.digest == Some(self.digest()) {
             return Ok(());
         }
         self.check_expansion()?;

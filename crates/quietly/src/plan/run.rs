@@ -18,7 +18,6 @@ use crate::{
     progress::{Progress, Watch, tell},
     recipes,
     release::Door,
-    spill::Spill,
     unit::Unit,
 };
 
@@ -292,8 +291,7 @@ impl Plan {
             let bytes = source.bytes();
             let mut on = |at: u64| watch(Progress { doing: "reading", done: at, of: bytes });
             let (steps, sampling) = (self.steps(), door.sampling());
-            let spill = Spill::new(source, encoding, steps, &sampling, threads, &mut on)?;
-            let rows = one_pass::Feed::Disk(spill);
+            let rows = one_pass::Feed::read(source, encoding, steps, &sampling, threads, &mut on)?;
             let (intercept, weights) = one_pass::fit(self, rows, &unit, &mut door, threads, watch)?;
             Weights::from(unit.back(intercept, weights))
         } else {

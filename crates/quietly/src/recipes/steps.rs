@@ -48,13 +48,8 @@ impl Steps {
                 Ok(Steps::Sampled { rows, chance: (rate * 2.0_f64.powi(32)) as u64, stream })
             }
             Sampler::Allocation { .. } | Sampler::Parts { .. } => {
-                let words = |block: u64| {
-                    let mut bits =
-                        stream.bits(block).expect("there are fewer blocks than steps of a stream");
-                    move || bits.word().expect("a block has fewer words than a stream")
-                };
                 Ok(Steps::Each(table.map(|(table, _)| {
-                    let buckets = allocate(table.target(), cells, words, threads);
+                    let buckets = allocate(table, cells, &stream, threads);
                     let (table, ends) = grouped(table, &buckets);
                     (space.cached(None, &table, threads), ends)
                 })))

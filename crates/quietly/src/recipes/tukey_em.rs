@@ -102,12 +102,8 @@ fn models(
     stream: &Stream,
     threads: usize,
 ) -> Vec<Vec<i64>> {
-    let words = |block: u64| {
-        let mut bits = stream.bits(block).expect("there are fewer blocks than steps of a stream");
-        move || bits.word().expect("a block has fewer words than a stream")
-    };
     let (map, d) = (Affine::identity(table.width(), CONSTANT), table.width() + 1);
-    let buckets = allocate(table.target(), groups, words, threads);
+    let buckets = allocate(table, groups, stream, threads);
     buckets.iter().map(|b| model(&Rows::these(table, &map, b), d, unit, threads)).collect()
 }
 
