@@ -9,7 +9,7 @@ use prefetch_index::prefetch_index;
 
 use crate::{
     columns::Tile,
-    plan::{Cell, Lane, Row},
+    plan::{Cell, Lane, Row, encoded},
 };
 
 /// How many rows ahead memory is asked for those that lie apart.
@@ -116,15 +116,14 @@ impl Lanes {
         let (lo, hi, fill) = (&self.lo[..width], &self.hi[..width], &self.fill[..width]);
         let (centre, half_width) = (&self.centre[..width], &self.half_width[..width]);
         for k in 0..width {
-            let lane = Lane {
-                lo: lo[k],
-                hi: hi[k],
-                centre: centre[k],
-                half_width: half_width[k],
-                fill: fill[k],
-            };
-            into[k] = lane.encode(number(numbers[k]));
+            into[k] = encoded(number(numbers[k]), lo[k], hi[k], centre[k], half_width[k]);
         }
+        // Missing numbers are rare: a loop without them has no branch.
+        if !numbers.iter().fold(false, |found, x| found | number(*x).is_nan()) {
+            return true;
+        }
+        let missing = into.iter_mut().zip(fill).zip(numbers).filter(|(_, x)| number(**x).is_nan());
+        missing.for_each(|((into, fill), _)| *into = *fill);
         !into.iter().any(|x| x.is_nan())
     }
 }

@@ -12,8 +12,8 @@ use crate::{
     source::Layout,
 };
 
-/// So many numbers are encoded at a time: they stay in the nearest cache.
-const TILE: usize = 3 << 10;
+/// So many numbers are encoded at a time: they stay in a cache, and memory can be asked ahead for most of them.
+const TILE: usize = 24 << 10;
 
 /// A table in memory whose rows are encoded when they are asked for.
 pub struct Picks<'a> {
@@ -23,6 +23,8 @@ pub struct Picks<'a> {
     starts: Vec<usize>,
     /// How many columns of the table each column of a batch stands for.
     widths: Vec<usize>,
+    /// Whether a feature may come from a category.
+    categories: bool,
 }
 
 impl Source {
@@ -46,7 +48,8 @@ impl Source {
         }
         let width = |batch| memory::widths(batch, plan.cells.len());
         let widths = batches.first().map(width).unwrap_or_default();
-        Ok(Some(Private::new(Picks { plan, batches, starts, widths })))
+        let categories = plan.cells.iter().any(|cell| matches!(cell, Cell::Category(_)));
+        Ok(Some(Private::new(Picks { plan, batches, starts, widths, categories })))
     }
 }
 
@@ -109,7 +112,10 @@ impl Picks<'_> {
             kept.fill(true);
             let features = &mut features[done * width..(done + count) * width];
             let target = &mut target[done..done + count];
-            features.fill(0.0);
+            // All but categories write every number.
+            if self.categories {
+                features.fill(0.0);
+            }
             target.fill(0.0);
             self.tile(&self.batches[batch], &rows, &mut Tile { width, features, target, kept });
             for (row, _) in all_kept[..count].iter().enumerate().filter(|(_, kept)| !**kept) {

@@ -234,7 +234,7 @@ impl Number {
     }
 }
 
-/// How a number is encoded, without a branch.
+/// How a number is encoded.
 #[derive(Clone, Copy)]
 pub(crate) struct Lane {
     pub(crate) lo: f64,
@@ -249,10 +249,16 @@ impl Lane {
     /// The number of the row; NaN makes it the null record.
     #[inline(always)]
     pub(crate) fn encode(&self, x: f64) -> f64 {
-        let encoded = (clamp(x, self.lo, self.hi) - self.centre) / self.half_width;
-        // Rounding may end a little beyond 1.
-        if x.is_nan() { self.fill } else { clamp(encoded, -1.0, 1.0) }
+        let Lane { lo, hi, centre, half_width, fill } = *self;
+        if x.is_nan() { fill } else { encoded(x, lo, hi, centre, half_width) }
     }
+}
+
+/// A number that is not NaN, clamped to its range and moved to [-1, 1].
+#[inline(always)]
+pub(crate) fn encoded(x: f64, lo: f64, hi: f64, centre: f64, half_width: f64) -> f64 {
+    // Rounding may end a little beyond 1.
+    clamp((clamp(x, lo, hi) - centre) / half_width, -1.0, 1.0)
 }
 
 /// [`f64::clamp`] for what is not NaN: two instructions.
