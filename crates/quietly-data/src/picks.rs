@@ -12,9 +12,6 @@ use crate::{
     source::Layout,
 };
 
-/// So many numbers are encoded at a time: they stay in a cache, and memory can be asked ahead for most of them.
-const TILE: usize = 24 << 10;
-
 /// A table in memory whose rows are encoded when they are asked for.
 pub struct Picks<'a> {
     plan: Plan,
@@ -69,66 +66,45 @@ impl Picks<'_> {
     /// # Panics
     ///
     /// If there is no record at a place, which is a bug in the caller.
-    pub fn pick(&self, places: &[u32], threads: usize, table: &mut Table) {
+    pub fn pick(&self, places: &[u32], table: &mut Table) {
         let width = self.plan.width;
         let (features, target) = table.restart(width, places.len());
-        let share = places.len().div_ceil(threads.max(1)).max(1);
-        let nulls = std::thread::scope(|scope| {
-            let parts = features.chunks_mut((share * width).max(1)).zip(target.chunks_mut(share));
-            let mut parts = parts.zip(places.chunks(share));
-            let first = parts.next();
-            let others: Vec<_> =
-                parts.map(|((x, y), p)| scope.spawn(move || self.fill(p, x, y))).collect();
-            let mut nulls = first.is_some_and(|((x, y), p)| self.fill(p, x, y));
-            for other in others {
-                nulls |= other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        // All but categories write every number.
+        if self.categories {
+            features.fill(0.0);
+        }
+        target.fill(0.0);
+        let mut kept = vec![true; places.len()];
+        let (mut batch, mut done) = (0, 0);
+        let mut rows = Vec::with_capacity(places.len());
+        while done < places.len() {
+            while self.starts[batch + 1] <= places[done] as usize {
+                batch += 1;
             }
-            nulls
-        });
-        if nulls {
+            let (start, end) = (self.starts[batch], self.starts[batch + 1]);
+            let here = places[done..].iter().take_while(|p| (**p as usize) < end);
+            rows.clear();
+            rows.extend(here.map(|p| p - start as u32));
+            let next = done + rows.len();
+            let tile = &mut Tile {
+                width,
+                features: &mut features[done * width..next * width],
+                target: &mut target[done..next],
+                kept: &mut kept[done..next],
+            };
+            self.fill(&self.batches[batch], &rows, tile);
+            done = next;
+        }
+        if kept.contains(&false) {
+            for (y, _) in target.iter_mut().zip(&kept).filter(|(_, kept)| !**kept) {
+                *y = f64::NAN;
+            }
             table.leave_out_nulls();
         }
     }
 
-    /// Encodes records; the target of a null record is NaN. Returns whether there are any.
-    fn fill(&self, places: &[u32], features: &mut [f64], target: &mut [f64]) -> bool {
-        let width = self.plan.width;
-        let step = (TILE / width).clamp(64, 1024);
-        let mut all_kept = vec![true; step];
-        let (mut batch, mut done, mut nulls) = (0, 0, false);
-        let mut rows = Vec::with_capacity(step);
-        while done < places.len() {
-            // A tile is of one batch.
-            let place = places[done] as usize;
-            while self.starts[batch + 1] <= place {
-                batch += 1;
-            }
-            let (start, end) = (self.starts[batch], self.starts[batch + 1]);
-            let here = places[done..].iter().take(step).take_while(|p| (**p as usize) < end);
-            rows.clear();
-            rows.extend(here.map(|p| p - start as u32));
-            let count = rows.len();
-            let kept = &mut all_kept[..count];
-            kept.fill(true);
-            let features = &mut features[done * width..(done + count) * width];
-            let target = &mut target[done..done + count];
-            // All but categories write every number.
-            if self.categories {
-                features.fill(0.0);
-            }
-            target.fill(0.0);
-            self.tile(&self.batches[batch], &rows, &mut Tile { width, features, target, kept });
-            for (row, _) in all_kept[..count].iter().enumerate().filter(|(_, kept)| !**kept) {
-                features[row * width..(row + 1) * width].fill(0.0);
-                target[row] = f64::NAN;
-                nulls = true;
-            }
-            done += count;
-        }
-        nulls
-    }
-
-    fn tile(&self, batch: &RecordBatch, rows: &[u32], tile: &mut Tile<'_>) {
+    /// Fills a tile with rows of a batch.
+    fn fill(&self, batch: &RecordBatch, rows: &[u32], tile: &mut Tile<'_>) {
         let mut cells = &self.plan.cells[..];
         let mut index = None;
         for (column, width) in batch.columns().iter().zip(&self.widths) {
@@ -198,19 +174,17 @@ mod tests {
             let mut some = Table::empty(4);
             for (first, step) in [(0, 1), (5, 3), (699, 1), (1199, 1), (1100, 200), (2, 7)] {
                 let places: Vec<u32> = (first..1200).step_by(step).collect();
-                for threads in [1, 2, 3] {
-                    picks.pick(&places, threads, &mut some);
-                    let row = |place: &u32| {
-                        *place as usize - all.nulls().partition_point(|n| *n < *place as usize)
-                    };
-                    let rows: Vec<usize> = places.iter().filter(|p| !null(**p)).map(row).collect();
-                    let targets: Vec<f64> = rows.iter().map(|r| all.target()[*r]).collect();
-                    assert_eq!(some.target(), targets);
-                    let features = rows.iter().flat_map(|r| &all.features()[4 * r..4 * r + 4]);
-                    assert!(features.eq(some.features()));
-                }
+                picks.pick(&places, &mut some);
+                let row = |place: &u32| {
+                    *place as usize - all.nulls().partition_point(|n| *n < *place as usize)
+                };
+                let rows: Vec<usize> = places.iter().filter(|p| !null(**p)).map(row).collect();
+                let targets: Vec<f64> = rows.iter().map(|r| all.target()[*r]).collect();
+                assert_eq!(some.target(), targets);
+                let features = rows.iter().flat_map(|r| &all.features()[4 * r..4 * r + 4]);
+                assert!(features.eq(some.features()));
             }
-            picks.pick(&[], 2, &mut some);
+            picks.pick(&[], &mut some);
             assert_eq!(some.rows(), 0);
         }
     }

@@ -8,7 +8,7 @@
 //! Gradients are taken in the table's own columns, centred and scaled, so that a row costs O(d); whitening is applied
 //! to their noisy sum, which is post-processing.
 use quietly_accounting::Neighbours;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use quietly_data::{Encoding, Picks, Private, Source, Table};
 use quietly_noise::Stream;
@@ -23,7 +23,7 @@ use crate::{
     lattice::Lattice,
     linalg::Square,
     model::Link,
-    pass::{Affine, Bucket, Grid, Query, Rows, Tally, allocate, places, second_moment},
+    pass::{Affine, Bucket, Grid, Query, Rows, Tally, allocate, in_blocks, places, second_moment},
     plan::Plan,
     progress::{Watch, tell},
     release::{Door, LatticeSum},
@@ -115,13 +115,10 @@ pub(crate) enum Feed<'a> {
 pub(crate) struct Picked<'a> {
     picks: Picks<'a>,
     steps: Vec<Vec<u32>>,
-    threads: usize,
-    /// Some rows, encoded; its memory serves all steps.
-    rows: Table,
 }
 
-/// Numbers that are encoded at a time.
-const PART: usize = 1 << 21;
+/// Numbers that are encoded at a time: they stay in the cache until they are asked.
+const PART: usize = 1 << 14;
 
 impl<'a> Feed<'a> {
     /// Gives each row of a table to a step.
@@ -151,39 +148,45 @@ impl<'a> Feed<'a> {
         match source.picks(encoding)? {
             Some(picks) => Ok(Feed::Picked(picks.map(|picks| {
                 let steps = places(picks.records(), steps, stream, threads);
-                let rows = Table::empty(picks.width());
-                Picked { picks, steps, threads, rows }
+                Picked { picks, steps }
             }))),
             None => Ok(Feed::Disk(Spill::new(source, encoding, steps, stream, threads, watch)?)),
         }
     }
 
-    /// Asks every row of a step, as often as the step has parts; parts are added by `add`.
-    fn ask<T>(
+    /// Asks every row of a step. It may come in parts: each is asked with so many threads, and answers are added up.
+    fn ask<T: Send>(
         &mut self,
         step: usize,
         map: &Affine,
-        start: T,
-        mut ask: impl FnMut(&mut T, &Rows<'_>),
-    ) -> Result<Private<T>, Error> {
+        threads: usize,
+        ask: impl Fn(&Rows<'_>, usize) -> T + Sync,
+        add: impl Fn(&mut T, T) + Sync,
+    ) -> Result<Private<Option<T>>, Error> {
+        let join = |all: &mut Option<T>, part: T| match all {
+            Some(all) => add(all, part),
+            None => *all = Some(part),
+        };
         match self {
-            Feed::Memory(memory) => Ok(memory.as_ref().map(|(table, steps)| {
-                let mut answer = start;
-                ask(&mut answer, &Rows::these(table, map, &steps[step]));
-                answer
+            Feed::Memory(memory) => Ok(memory
+                .as_ref()
+                .map(|(table, steps)| Some(ask(&Rows::these(table, map, &steps[step]), threads)))),
+            // A worker for each thread, which encodes a few rows and asks them while they are near.
+            Feed::Picked(picked) => Ok(picked.as_mut().map(|Picked { picks, steps }| {
+                let (places, width) = (std::mem::take(&mut steps[step]), picks.width());
+                let start = || (None, Table::empty(width));
+                let work = |(all, rows): &mut (Option<T>, Table), part: Range<usize>| {
+                    picks.pick(&places[part], rows);
+                    join(all, ask(&Rows::all(rows, map), 1));
+                };
+                let part = (PART / width).max(64);
+                let workers = in_blocks(places.len(), part, threads, start, work);
+                let mut all = None;
+                workers.into_iter().filter_map(|(part, _)| part).for_each(|p| join(&mut all, p));
+                all
             })),
-            Feed::Picked(picked) => Ok(picked.as_mut().map(|picked| {
-                let Picked { picks, steps, threads, rows } = picked;
-                let mut answer = start;
-                let part = (PART / picks.width()).max(1);
-                for places in std::mem::take(&mut steps[step]).chunks(part) {
-                    picks.pick(places, *threads, rows);
-                    ask(&mut answer, &Rows::all(rows, map));
-                }
-                answer
-            })),
-            Feed::Disk(spill) => Spill::ask(spill, step, start, |answer, table| {
-                ask(answer, &Rows::all(table, map));
+            Feed::Disk(spill) => Spill::ask(spill, step, None, |all, table| {
+                join(all, ask(&Rows::all(table, map), threads));
             }),
         }
     }
@@ -196,25 +199,25 @@ impl<'a> Feed<'a> {
         query: &Query<'_, L>,
         threads: usize,
     ) -> Result<Answers, Error> {
-        let start = Tally { sum: Vec::new(), counts: Vec::new() };
-        let tally = self.ask(step, map, start, |all: &mut Tally, rows| {
-            let part = rows.pass(query, threads);
-            if all.sum.is_empty() && all.counts.is_empty() {
-                *all = part;
-            } else {
-                all.sum.iter_mut().zip(part.sum).for_each(|(a, b)| *a = a.saturating_add(b));
-                all.counts.iter_mut().zip(part.counts).for_each(|(a, b)| *a += b);
-            }
+        let ask = |rows: &Rows<'_>, threads| rows.pass(query, threads);
+        let tally = self.ask(step, map, threads, ask, |all, part| {
+            add_up(&mut all.sum, part.sum);
+            all.counts.iter_mut().zip(part.counts).for_each(|(a, b)| *a += b);
         })?;
-        Ok(tally.map(|t| filled(t, query)).split())
+        Ok(tally.map(|tally| filled(tally, query)).split())
     }
 }
 
+fn add_up(all: &mut [i64], part: Vec<i64>) {
+    all.iter_mut().zip(part).for_each(|(a, b)| *a = a.saturating_add(b));
+}
+
 /// A step without rows has zeros for an answer.
-fn filled<L>(mut tally: Tally, query: &Query<'_, L>) -> (Vec<i64>, Vec<u64>)
+fn filled<L>(tally: Option<Tally>, query: &Query<'_, L>) -> (Vec<i64>, Vec<u64>)
 where
     L: Fn(f64, f64) -> f64 + Sync,
 {
+    let mut tally = tally.unwrap_or(Tally { sum: Vec::new(), counts: Vec::new() });
     if query.clip.is_some() {
         tally.sum.resize(query.weights.len(), 0);
     }
@@ -251,13 +254,15 @@ pub(crate) fn fit(
     let grid = Grid::new(norms.clone());
     let zero = vec![0.0; d];
     let query = Query { weights: &zero, residual: |_, _| 1.0, clip: None, grid: Some(&grid) };
-    let start = (Vec::<f64>::new(), vec![0_u64; grid.bins()]);
-    let first =
-        rows.ask(now, &plain, start, |(targets, counts): &mut (Vec<f64>, Vec<u64>), rows| {
-            targets.extend(rows.targets().iter().map(|y| unit.of(*y)));
-            let part = rows.pass(&query, threads).counts;
-            counts.iter_mut().zip(part).for_each(|(a, b)| *a += b);
-        })?;
+    let ask = |rows: &Rows<'_>, threads| {
+        let targets: Vec<f64> = rows.targets().iter().map(|y| unit.of(*y)).collect();
+        (targets, rows.pass(&query, threads).counts)
+    };
+    let first = rows.ask(now, &plain, threads, ask, |all, part| {
+        all.0.extend(part.0);
+        all.1.iter_mut().zip(part.1).for_each(|(a, b)| *a += b);
+    })?;
+    let first = first.map(|first| first.unwrap_or((Vec::new(), vec![0; grid.bins()])));
     let (targets, counts) = first.split();
     let wide = quarters(1.0, -80, 1);
     let sizes = Grid::new(wide.clone());
@@ -274,11 +279,9 @@ pub(crate) fn fit(
     // The second moment of rows cut to that norm.
     let now = step(watch)?;
     let lattice = Lattice::for_products(norm, d);
-    let start = vec![0_i64; d * (d + 1) / 2];
-    let sum = rows.ask(now, &plain, start, |all: &mut Vec<i64>, rows| {
-        let part = second_moment(rows, &lattice, threads);
-        all.iter_mut().zip(part).for_each(|(a, b)| *a = a.saturating_add(b));
-    })?;
+    let ask = |rows: &Rows<'_>, threads| second_moment(rows, &lattice, threads);
+    let sum = rows.ask(now, &plain, threads, ask, |all, part| add_up(all, part))?;
+    let sum = sum.map(|sum| sum.unwrap_or(vec![0; d * (d + 1) / 2]));
     let bound = (lattice.bound() as f64).powi(2);
     let what = LatticeSum { sum, bound, unit: lattice.step() * lattice.step() };
     let (upper, std) = door.matrix(MOMENT, d, what)?;

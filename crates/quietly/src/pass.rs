@@ -18,7 +18,7 @@ pub(crate) use self::{
     moment::second_moment,
     rows::Rows,
     transform::{Affine, Linear},
-    workers::Tally,
+    workers::{Tally, in_blocks},
 };
 
 mod allocate;

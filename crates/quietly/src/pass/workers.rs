@@ -12,7 +12,7 @@ use crate::lattice::{clamped, lowered};
 ///
 /// Which worker gets which block is a matter of chance, so what they gather must add up to the
 /// same whatever the split: integers do.
-pub(super) fn in_blocks<S: Send>(
+pub(crate) fn in_blocks<S: Send>(
     items: usize,
     block: usize,
     threads: usize,
