@@ -1,6 +1,6 @@
 """Every way to be refused, by name. The sentences are those of the command line; none holds a data value.
 
-Ten groups, and under them one name for each thing that can be wrong; catch whichever you need.
+Eleven groups, and under them one name for each thing that can be wrong; catch whichever you need.
 
 ====================  =============  ==============================================================================
 group                 also           what is in it
@@ -10,11 +10,13 @@ BudgetError           ValueError     UnsupportedError, TooManyError, Unreachable
 SchemaError           ValueError     SchemaSyntaxError, UnfinishedSchemaError, ImpossibleSchemaError
 DataError             ValueError     DamagedError, NoHeaderError, DuplicateColumnsError, DifferentColumnsError,
                                      MissingColumnsError, UnknownColumnsError, TargetError, NoTargetError,
-                                     ColumnTypesError, BatchesError, FeatureCountError, DelimiterError, NoFeaturesError
+                                     ColumnTypesError, BatchesError, NotParquetError, FeatureCountError, DelimiterError,
+                                     NoFeaturesError
 TooLargeError         ValueError
 ModelError            ValueError
 FileError             OSError        UnreadableError, NoFilesError
 NoiseError            RuntimeError   NoiseParameterError, NoRandomnessError, ExhaustedError
+ElsewhereError        RuntimeError
 StoppedError          RuntimeError
 PackageError          ImportError    a package that is used if it is there
 InternalError         RuntimeError   a fault of quietly's own
@@ -116,6 +118,10 @@ class BatchesError(DataError):
     """What is in memory is not one table."""
 
 
+class NotParquetError(DataError):
+    """Only Parquet can be read in parts."""
+
+
 class FeatureCountError(DataError):
     """libsvm text does not say how many features it has: the schema must."""
 
@@ -162,6 +168,10 @@ class NoRandomnessError(NoiseError):
 
 class ExhaustedError(NoiseError):
     """A draw used up its random bits: the generator must be broken."""
+
+
+class ElsewhereError(QuietlyError, RuntimeError):
+    """Rows on other machines could not be asked."""
 
 
 class StoppedError(QuietlyError, RuntimeError):

@@ -19,6 +19,7 @@ use crate::{
     methods::Methods,
     number::{Count, Number, Numbers},
     predict::Predict,
+    prepare::Prepare,
     reproduce,
     scheme::{self, Plan, Scheme},
     show::Look,
@@ -49,6 +50,8 @@ pub(crate) enum Verb {
     Init(Init),
     /// Ranges for a schema: private at a price, or from a public file
     Bounds(Bounds),
+    /// Group a large table by secret step, so that a run reads it once
+    Prepare(Prepare),
     /// What a fit will do and cost, before any row is read
     Plan(PlanOnly),
     /// Fit a private model and save it with its certificate

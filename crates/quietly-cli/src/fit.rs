@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     auto::Chosen,
+    elsewhere::{self, Away},
     failure::Failure,
     ledger::Charging,
     loss::{Model, Shape},
@@ -105,7 +106,14 @@ impl Recipe {
         Ok(Chosen::by_numbers(encoding, (rows, self.spending.budget(rows)?), others))
     }
 
-    fn plan(&self, model: Model, schema: &Schema, encoding: &Encoding) -> Result<Plan, Failure> {
+    /// `steps` is how many a table was prepared for.
+    fn plan(
+        &self,
+        model: Model,
+        schema: &Schema,
+        encoding: &Encoding,
+        steps: Option<u64>,
+    ) -> Result<Plan, Failure> {
         let method = method(&self.method)?;
         let mut asked = Asked::new(model.family());
         if model == Model::Kan {
@@ -115,6 +123,12 @@ impl Recipe {
         }
         asked.method.clone_from(&self.method);
         asked.steps = self.steps.map(|steps| steps.get("steps")).transpose()?;
+        let regression = matches!(model, Model::Linear | Model::Relu);
+        if let (Some(steps), true, "auto" | "one-pass") = (steps, regression, &*self.method) {
+            // That is what it was prepared for.
+            asked.method = "one-pass".into();
+            asked.steps = asked.steps.or(Some(steps));
+        }
         asked.step_size = self.step_size.map(|size| size.0);
         asked.radius = self.radius.map(|radius| radius.0);
         asked.expand.clone_from(&self.expand);
@@ -195,6 +209,8 @@ pub(crate) struct Fit {
     output: Option<PathBuf>,
     #[command(flatten)]
     charging: Charging,
+    #[command(flatten)]
+    away: Away,
     /// A fixed seed, for tests: whoever knows it can remove the noise
     #[arg(long, value_name = "N")]
     seed: Option<Count>,
@@ -216,7 +232,7 @@ pub(crate) fn plan(only: &PlanOnly, screen: &mut Screen) -> Result<(), Failure> 
     };
     let encoding = only.recipe.columns.encoding(&schema, &columns)?;
     let chosen = only.recipe.choose(only.kind, schema.rows, &encoding)?;
-    let plan = only.recipe.plan(chosen.model, &schema, &encoding)?;
+    let plan = only.recipe.plan(chosen.model, &schema, &encoding, None)?;
     if only.json {
         let mut plan = serde_json::to_value(&plan).expect("plain fields");
         if let Some(why) = chosen.json() {
@@ -252,13 +268,16 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     if source.is_sparse() && !matches!(chosen.model, Model::Linear | Model::Relu | Model::Kan) {
         encoding = encoding.zero_stays_zero();
     }
-    let plan = fit.recipe.plan(chosen.model, &schema, &encoding)?;
+    let prepared = elsewhere::prepared(&fit.table.files)?;
+    let steps = prepared.as_ref().map(|prepared| prepared.allocation.steps);
+    let plan = fit.recipe.plan(chosen.model, &schema, &encoding, steps)?;
     let path = fit.output.clone().unwrap_or_else(|| format!("{}.quietly", columns.target).into());
     // An output that cannot be written is found out before anything is spent.
     let mut inputs = fit.table.files.clone();
     inputs.push(fit.schema.path(&fit.table.files[0]));
     inputs.extend(fit.recipe.public.clone());
     inputs.extend(fit.charging.file().map(Into::into));
+    inputs.extend(fit.away.file().map(Into::into));
     output::probe(&path, &inputs)?;
     let (key, threads) = (key(fit.seed)?, reading.threads()?);
     if !reading.json {
@@ -269,15 +288,43 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let open = |file: &PathBuf| reading.open(std::slice::from_ref(file), schema.features);
     let public = fit.recipe.public.as_ref().map(open).transpose()?;
     let what = format!("{} of {}", title(plan.link, plan.network.is_some()), columns.target);
-    let left = fit.charging.charge(&what, plan.budget)?;
+    let away = fit.away.is_asked_for(&plan, prepared.as_ref());
+    if away {
+        plan.asks_for_sums()?;
+    }
+    // A run that goes on was charged when it began.
+    let left = match fit.away.goes_on() {
+        true => None,
+        false => fit.charging.charge(&what, plan.budget)?,
+    };
+    let there = match away {
+        true => {
+            let from = (&source, &fit.table.files[..]);
+            Some(fit.away.there(&plan, from, prepared, &encoding, (&key, threads))?)
+        }
+        false => None,
+    };
+    if there.as_ref().is_some_and(|there| there.goes_on) && !reading.json {
+        screen.say("this run goes on where it was broken off; it was charged when it began")?;
+    }
     let progress = Progress::new("reading");
-    let reads = Reads { source: &source, public: public.as_ref(), encoding: &encoding };
-    let model = plan.fit_from(reads, &schema.unit, key, threads, &mut |at| {
+    let mut watch = |at: quietly::Progress| {
         progress.say(&at.to_string());
         ControlFlow::Continue(())
-    })?;
+    };
+    let save = |model: &quietly::Model| output::write(&path, model.to_json().as_bytes());
+    let model = match there {
+        Some(there) => {
+            there.fit(&plan, &encoding, &schema.unit, (key, threads), &mut watch, save)?
+        }
+        None => {
+            let reads = Reads { source: &source, public: public.as_ref(), encoding: &encoding };
+            let model = plan.fit_from(reads, &schema.unit, key, threads, &mut watch)?;
+            save(&model)?;
+            model
+        }
+    };
     drop(progress);
-    output::write(&path, model.to_json().as_bytes())?;
     let seconds = started.elapsed().as_secs_f64();
     if reading.json {
         let mut report = report(&model, &path, seconds, encoding.ignored());

@@ -4,6 +4,7 @@
 //!
 //! * `args` declares the command line, `help` its pages; `tables`, `scheme` and `correlated` turn flags into questions.
 //! * `init`, `bounds`, `fit` (with `plan`, `loss`, `network` and `auto`), `methods`, `predict`, `evaluate`, `certificate`, `label`, `show`, `ledger` (`quietly budget`), `diagnose` and `example` are the verbs on tables.
+//! * `prepare`, `elsewhere` and `cluster` are for tables that are not held: grouped by step, in parts, or on other machines.
 //! * `side_by_side` (`quietly compare`) and `reproduce` try methods against each other, by `trial`, and draw with `chart`.
 //! * `account`, `calibrate`, `compare` and `explain` are the verbs on mechanisms.
 //! * `audit` attacks on made-up tables, and draws what it saw with `svg`.
@@ -28,9 +29,11 @@ mod bounds;
 mod calibrate;
 mod certificate;
 mod chart;
+mod cluster;
 mod compare;
 mod correlated;
 mod diagnose;
+mod elsewhere;
 mod evaluate;
 mod example;
 mod explain;
@@ -48,6 +51,7 @@ mod number;
 mod output;
 mod plot;
 mod predict;
+mod prepare;
 mod reproduce;
 mod scheme;
 mod screen;
@@ -101,6 +105,7 @@ fn run() -> Result<(), Failure> {
         Verb::Example { folder, json } => example::run(folder, *json, &mut screen),
         Verb::Init(init) => init::run(init, &mut screen),
         Verb::Bounds(bounds) => bounds::run(bounds, &mut screen),
+        Verb::Prepare(prepare) => prepare::run(prepare, &mut screen),
         Verb::Plan(only) => fit::plan(only, &mut screen),
         Verb::Fit(fit) => fit::fit(fit, &mut screen),
         Verb::Methods(methods) => methods::run(methods, &mut screen),

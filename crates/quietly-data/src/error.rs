@@ -90,6 +90,12 @@ pub enum Error {
         path.display()
     )]
     Features { path: PathBuf },
+    /// Something else than Parquet cannot be read in parts.
+    #[error(
+        "{} is not Parquet: only that can be read in parts, by many machines or step by step; write the table as Parquet \
+         first", path.display()
+    )]
+    NotParquet { path: PathBuf },
     /// Lines or quotes would end at the delimiter.
     #[error("the delimiter cannot be {delimiter:?}; wanted one byte such as ',' or ';'")]
     Delimiter { delimiter: char },
@@ -119,6 +125,7 @@ impl Error {
             Error::NoFeatures { .. } => "D15",
             Error::Delimiter { .. } => "D16",
             Error::Batches { .. } => "D17",
+            Error::NotParquet { .. } => "D18",
         }
     }
 
@@ -140,6 +147,7 @@ impl Error {
             Error::NoTarget => "NoTarget",
             Error::Types { .. } => "ColumnTypes",
             Error::Batches { .. } => "Batches",
+            Error::NotParquet { .. } => "NotParquet",
             Error::Features { .. } => "FeatureCount",
             Error::Delimiter { .. } => "Delimiter",
             Error::NoFeatures { .. } => "NoFeatures",

@@ -38,6 +38,8 @@ pub(crate) struct Feed<'a> {
     current: Option<(&'a Input, Reader)>,
     /// The bytes of the files before the current one.
     before: u64,
+    /// Parquet row groups up to this size, encoded, are decoded whole.
+    small: usize,
 }
 
 enum Reader {
@@ -65,7 +67,12 @@ enum What {
 
 impl<'a> Feed<'a> {
     pub(crate) fn new(plan: &'a Plan, inputs: &'a [Input]) -> Self {
-        Feed { plan, inputs: inputs.iter(), current: None, before: 0 }
+        Feed { plan, inputs: inputs.iter(), current: None, before: 0, small: SMALL }
+    }
+
+    /// The same in small pieces only, which stay in the cache.
+    pub(crate) fn in_batches(plan: &'a Plan, inputs: &'a [Input]) -> Self {
+        Feed { small: 0, ..Feed::new(plan, inputs) }
     }
 
     /// Takes the next piece. The bytes of a text go to `buffer`.
@@ -73,7 +80,7 @@ impl<'a> Feed<'a> {
         loop {
             let Some((input, reader)) = &mut self.current else {
                 let Some(input) = self.inputs.next() else { return Ok(None) };
-                self.current = Some((input, Reader::new(input, self.plan)?));
+                self.current = Some((input, Reader::new(input, self.plan, self.small)?));
                 continue;
             };
             let row = 8 * (self.plan.width + 1);
@@ -129,14 +136,14 @@ impl<'a> Feed<'a> {
 }
 
 impl Reader {
-    fn new(input: &Input, plan: &Plan) -> Result<Self, Error> {
+    fn new(input: &Input, plan: &Plan, small: usize) -> Result<Self, Error> {
         let path: &Path = &input.path;
         let unreadable = |e: io::Error| failed(input, &e);
         let columns = plan.cells.len();
         let size = (TEXT / plan.width.max(1)).saturating_mul(columns).clamp(1 << 12, TEXT);
         let rows = (BATCH / 8 / plan.width).clamp(64, 1 << 13);
-        match input.layout {
-            Layout::Csv { delimiter, start } => {
+        match &input.layout {
+            &Layout::Csv { delimiter, start } => {
                 let (reader, count) = text::open(path).map_err(unreadable)?;
                 // One field too many.
                 let mut broken = vec![delimiter; columns];
@@ -151,9 +158,9 @@ impl Reader {
                 let size = (TEXT / width).clamp(1 << 12, TEXT);
                 Ok(Reader::Text(Pieces::new(reader, size, None, b"0 ?\n".to_vec()), count))
             }
-            Layout::Parquet(_) => {
-                let small = (SMALL / 8 / plan.width) as u64;
-                Ok(Reader::Parquet(Groups::new(path, plan.used(), rows, small)?))
+            Layout::Parquet { groups, .. } => {
+                let small = (small / 8 / plan.width) as u64;
+                Ok(Reader::Parquet(Groups::new(path, groups.as_deref(), plan.used(), rows, small)?))
             }
             Layout::Ipc(_) => {
                 let (batches, count) = Batches::new(path, plan.used(), rows)?;

@@ -64,6 +64,7 @@ pub use crate::{
     encoding::{Encoding, Feature, Kind},
     error::Error,
     format::Format,
+    parts::Part,
     picks::Picks,
     private::Private,
     schema::{Missing, Rule, Schema},
@@ -89,6 +90,7 @@ mod memory;
 mod notation;
 mod number;
 mod parquet;
+mod parts;
 mod picks;
 mod plan;
 mod positioned;

@@ -2,26 +2,36 @@
 //! read in turn, so that no row group need be held in memory.
 use std::{fs::File, path::Path, sync::Arc};
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
+use arrow_select::interleave::interleave;
 use parquet::{
     arrow::{
-        ProjectionMask,
+        ArrowWriter, ProjectionMask,
         arrow_reader::{
             ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
             ParquetRecordBatchReaderBuilder,
         },
     },
+    basic::Compression,
     errors::ParquetError,
-    file::metadata::RowGroupMetaData,
+    file::{
+        metadata::RowGroupMetaData,
+        properties::{EnabledStatistics, WriterProperties},
+    },
+    schema::types::ColumnPath,
 };
 
-use crate::{Error, Format, block::Block, columns, plan::Plan, positioned::Positioned};
+use crate::{Error, Format, Part, block::Block, columns, plan::Plan, positioned::Positioned};
 
 /// A Parquet file that is being read.
 pub(crate) struct Groups {
     shared: Arc<Shared>,
+    /// Which of them, and how many were taken.
+    these: Vec<usize>,
     next: usize,
+    /// The bytes of those that were.
+    taken: u64,
     /// The row group that is being read batch by batch, and how much of it was.
     current: Option<(ParquetRecordBatchReader, u64)>,
     /// A row group of at most this many rows is decoded whole.
@@ -65,15 +75,22 @@ fn load(path: &Path) -> Result<(Positioned, ArrowReaderMetadata), Error> {
 }
 
 impl Groups {
+    /// All row groups, or these.
     pub(crate) fn new(
         path: &Path,
+        these: Option<&[usize]>,
         used: Vec<usize>,
         batch: usize,
         small: u64,
     ) -> Result<Self, Error> {
         let (file, metadata) = load(path)?;
+        let all = metadata.metadata().num_row_groups();
+        let these = these.map_or_else(|| (0..all).collect(), <[usize]>::to_vec);
+        if these.iter().any(|group| *group >= all) {
+            return Err(Error::Damaged { path: path.into(), format: Format::Parquet });
+        }
         let shared = Arc::new(Shared { file, metadata, used, batch });
-        Ok(Groups { shared, next: 0, current: None, small })
+        Ok(Groups { shared, these, next: 0, taken: 0, current: None, small })
     }
 
     /// The next step, how many rows it has at most, and how many bytes have been read with it.
@@ -81,31 +98,46 @@ impl Groups {
         let metadata = self.shared.metadata.metadata();
         loop {
             if let Some((reader, read)) = &mut self.current {
+                let group = metadata.row_group(self.these[self.next - 1]);
                 if let Some(batch) = reader.next().transpose()? {
                     let rows = batch.num_rows() as u64;
                     *read += rows;
-                    let group = metadata.row_group(self.next - 1);
                     let all = (group.num_rows() as u64).max(1);
                     let part = size(group) as u128 * u128::from(*read) / u128::from(all);
-                    let before: u64 = metadata.row_groups()[..self.next - 1].iter().map(size).sum();
-                    return Ok(Some((Step::Batch(batch), rows, before + part as u64)));
+                    return Ok(Some((Step::Batch(batch), rows, self.taken + part as u64)));
                 }
+                self.taken += size(group);
                 self.current = None;
             }
-            if self.next == metadata.num_row_groups() {
-                return Ok(None);
-            }
-            let index = self.next;
+            let Some(&index) = self.these.get(self.next) else { return Ok(None) };
             self.next += 1;
-            let rows = metadata.row_group(index).num_rows() as u64;
+            let group = metadata.row_group(index);
+            let rows = group.num_rows() as u64;
             if rows <= self.small {
-                let read = metadata.row_groups()[..self.next].iter().map(size).sum();
+                self.taken += size(group);
                 let group = Group { shared: self.shared.clone(), index };
-                return Ok(Some((Step::Group(group), rows, read)));
+                return Ok(Some((Step::Group(group), rows, self.taken)));
             }
             self.current = Some((self.shared.reader(index)?, 0));
         }
     }
+}
+
+/// How large a row group is.
+#[derive(Clone, Copy)]
+pub(crate) struct Size {
+    pub(crate) records: u64,
+    pub(crate) bytes: u64,
+}
+
+/// The sizes of all row groups of a file.
+pub(crate) fn sizes(path: &Path) -> Result<Vec<Size>, Error> {
+    let (_, metadata) = load(path)?;
+    let of = |group: &RowGroupMetaData| Size {
+        records: group.num_rows().max(0) as u64,
+        bytes: size(group),
+    };
+    Ok(metadata.metadata().row_groups().iter().map(of).collect())
 }
 
 fn size(group: &RowGroupMetaData) -> u64 {
@@ -133,4 +165,58 @@ impl Group {
         }
         Ok(())
     }
+}
+
+/// All rows of a part, all columns of them.
+pub(crate) fn batches(part: &Part) -> Result<Vec<RecordBatch>, Error> {
+    let (file, metadata) = load(&part.path)?;
+    let damaged = |_| Error::Damaged { path: part.path.clone(), format: Format::Parquet };
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
+        .with_row_groups(part.groups.clone())
+        .with_batch_size(1 << 16)
+        .build()
+        .map_err(damaged)?;
+    reader
+        .collect::<Result<_, _>>()
+        .map_err(|_| Error::Damaged { path: part.path.clone(), format: Format::Parquet })
+}
+
+/// Writes rows, each given by its batch and its place there, a row group for every list that is not empty.
+pub(crate) fn write_groups(
+    to: &Path,
+    batches: &[RecordBatch],
+    groups: &[Vec<(usize, usize)>],
+) -> Result<(), Error> {
+    let unwritable = |e: std::io::Error| Error::unreadable(to, &e);
+    let failed = |_: ParquetError| Error::unreadable(to, &std::io::Error::other("not written"));
+    let Some(first) = batches.first() else {
+        return Err(Error::Damaged { path: to.into(), format: Format::Parquet });
+    };
+    // Several workers may be at it at once: each under a name of its own.
+    let name = to.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mine = to.with_file_name(format!(".{name}.{}", std::process::id()));
+    let file = File::create(&mine).map_err(unwritable)?;
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::UNCOMPRESSED)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_max_row_group_row_count(None)
+        .set_created_by("quietly".into());
+    for field in first.schema().fields().iter().filter(|f| f.data_type().is_numeric()) {
+        let column = ColumnPath::new(vec![field.name().clone()]);
+        properties = properties.set_column_dictionary_enabled(column, false);
+    }
+    let mut writer =
+        ArrowWriter::try_new(file, first.schema(), Some(properties.build())).map_err(failed)?;
+    for rows in groups.iter().filter(|rows| !rows.is_empty()) {
+        let column = |k: usize| {
+            let all: Vec<&dyn Array> = batches.iter().map(|b| b.column(k).as_ref()).collect();
+            interleave(&all, rows)
+        };
+        let columns: Result<Vec<_>, _> = (0..first.num_columns()).map(column).collect();
+        let group = columns.and_then(|columns| RecordBatch::try_new(first.schema(), columns));
+        let group = group.map_err(|e| failed(e.into()))?;
+        writer.write(&group).and_then(|()| writer.flush()).map_err(failed)?;
+    }
+    let file = writer.into_inner().map_err(failed)?;
+    file.sync_all().and_then(|()| std::fs::rename(&mine, to)).map_err(unwritable)
 }

@@ -52,7 +52,11 @@ pub(crate) enum Layout {
         start: u64,
     },
     Libsvm,
-    Parquet(Vec<DataType>),
+    /// These row groups, or all.
+    Parquet {
+        types: Vec<DataType>,
+        groups: Option<Vec<usize>>,
+    },
     Ipc(Vec<DataType>),
     Memory(Memory),
 }
@@ -62,7 +66,7 @@ impl Layout {
         match self {
             Layout::Csv { .. } => Format::Csv,
             Layout::Libsvm => Format::Libsvm,
-            Layout::Parquet(_) => Format::Parquet,
+            Layout::Parquet { .. } => Format::Parquet,
             // Nothing in memory is damaged.
             Layout::Ipc(_) | Layout::Memory(_) => Format::Ipc,
         }
@@ -167,10 +171,35 @@ impl Source {
         threads: usize,
         each: &mut dyn FnMut(&Block) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        self.parts(&Plan::new(encoding, &self.columns)?, threads, each)
+        self.pieces(&Plan::new(encoding, &self.columns)?, threads, each)
     }
 
-    pub(crate) fn parts<P: stream::Part>(
+    /// Hands the rows to `each` in order, as small tables, all on this thread.
+    ///
+    /// # Errors
+    ///
+    /// As [`blocks`](Self::blocks).
+    pub fn scan(
+        &self,
+        encoding: &Encoding,
+        each: &mut dyn FnMut(&Table) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let plan = Plan::new(encoding, &self.columns)?;
+        self.check_types(&plan)?;
+        let (mut feed, used) = (Feed::in_batches(&plan, &self.inputs), plan.used());
+        let (mut buffer, mut block) = (Vec::new(), Block::default());
+        let mut table = Table::empty(plan.width);
+        while let Some(piece) = feed.next(&mut buffer)? {
+            piece.decode(&buffer, &plan, &used, &mut block)?;
+            table.swap(&mut block);
+            if each(&table).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn pieces<P: stream::Part>(
         &self,
         plan: &Plan,
         threads: usize,
@@ -210,7 +239,7 @@ impl Input {
             },
             Format::Parquet => {
                 let (names, types) = parquet::open(&path)?;
-                (Layout::Parquet(types), names)
+                (Layout::Parquet { types, groups: None }, names)
             }
             Format::Ipc => {
                 let (names, types) = ipc::open(&path)?;
@@ -222,7 +251,7 @@ impl Input {
 
     fn check_types(&self, plan: &Plan, names: &[String]) -> Result<(), Error> {
         let types = match &self.layout {
-            Layout::Parquet(types) | Layout::Ipc(types) => types,
+            Layout::Parquet { types, .. } | Layout::Ipc(types) => types,
             Layout::Memory(memory) => &memory.types,
             Layout::Csv { .. } | Layout::Libsvm => return Ok(()),
         };

@@ -94,7 +94,7 @@ impl Source {
         let mut plan = Plan::new(encoding, self.columns())?;
         plan.sparse = true;
         let mut rows = Sparse::empty(encoding.width());
-        self.parts(&plan, threads, &mut |thin: &Thin| {
+        self.pieces(&plan, threads, &mut |thin: &Thin| {
             rows.append(&thin.rows);
             ControlFlow::Continue(())
         })?;

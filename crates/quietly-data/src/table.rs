@@ -97,6 +97,14 @@ impl Table {
         self.target.extend_from_slice(&block.target);
     }
 
+    /// Takes the rows of a block, and gives it its memory.
+    pub(crate) fn swap(&mut self, block: &mut Block) {
+        self.width = block.width;
+        std::mem::swap(&mut self.features, &mut block.features);
+        std::mem::swap(&mut self.target, &mut block.target);
+        std::mem::swap(&mut self.nulls, &mut block.nulls);
+    }
+
     /// How many features a row has.
     pub fn width(&self) -> usize {
         self.width

@@ -58,6 +58,25 @@ impl Bits {
         Words::word(self)
     }
 
+    /// The same words without the first so many of those that are left.
+    #[must_use]
+    pub fn skip(mut self, words: u64) -> Self {
+        let left = (RUN - self.next) as u64;
+        if words <= left {
+            self.next += words as usize;
+            return self;
+        }
+        let (runs, rest) = ((words - left) / RUN as u64, (words - left) % RUN as u64);
+        let blocks = runs.checked_mul((RUN / BLOCK) as u64);
+        self.block = self.block.zip(blocks).and_then(|(at, more)| at.checked_add(more));
+        self.next = RUN;
+        for _ in 0..rest {
+            // A stream that has run out says so at the next word.
+            let _ = Words::word(&mut self);
+        }
+        self
+    }
+
     /// A uniform integer below `bound`.
     ///
     /// # Errors
@@ -171,6 +190,21 @@ mod tests {
                 };
                 assert!(!far(p), "{ratio:?} {hits}");
                 assert!(p == 0.0 || p == 1.0 || far(p * 1.06) && far(p / 1.06), "{ratio:?} {hits}");
+            }
+        }
+    }
+
+    #[test]
+    fn skipped_words_are_those_that_would_have_come() {
+        let bits = || Key::from_seed(3).stream("skip").bits(7).unwrap();
+        let mut one = bits();
+        let words: Vec<u64> = (0..2000).map(|_| one.word().unwrap()).collect();
+        for first in [0, 1, 100, 128, 300] {
+            for skip in [0, 1, 27, 28, 127, 128, 129, 500, 1024] {
+                let mut other = bits();
+                (0..first).for_each(|_| _ = other.word().unwrap());
+                let mut other = other.skip(skip as u64);
+                assert_eq!(other.word().unwrap(), words[first + skip], "{first} {skip}");
             }
         }
     }

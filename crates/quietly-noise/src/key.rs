@@ -163,6 +163,17 @@ impl Stream {
         &self.name
     }
 
+    /// The stream as bytes, for whoever works for its owner elsewhere. **Whoever reads them has all its bits.**
+    pub fn secret(&self) -> Zeroizing<Vec<u8>> {
+        Zeroizing::new(self.key.to_vec())
+    }
+
+    /// The stream that [`secret`](Self::secret) wrote; none if it did not. It has the name and the source it is given.
+    pub fn from_secret(bytes: &[u8], name: &str, source: Source) -> Option<Self> {
+        let key = Zeroizing::new(<[u8; 32]>::try_from(bytes).ok()?);
+        Some(Stream { key, source, name: name.to_owned() })
+    }
+
     pub(crate) fn key(&self) -> &[u8; 32] {
         &self.key
     }

@@ -9,6 +9,7 @@ use crate::{
     budget::Budget,
     charge::{Charge, Mechanism, Sampler, Stage, event, goes_with, pure_epsilon},
     error::Error,
+    prepared::Allocation,
     tune::Tuned,
 };
 
@@ -42,6 +43,9 @@ pub struct Certificate {
     pub public: Vec<String>,
     /// Where the noise came from.
     pub randomness: String,
+    /// How rows came to their steps, where that was done before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocation: Option<Allocation>,
     /// Made with a fixed seed, or without any noise: not for release.
     pub test_only: bool,
     /// What no part of this promises.
@@ -96,6 +100,7 @@ impl Certificate {
             tuning: None,
             public,
             randomness: source.map_or("none".into(), |s| s.to_string()),
+            allocation: None,
             test_only: !source.is_some_and(|s| s.is_private()),
             not_covered: NOT_COVERED.map(String::from).to_vec(),
             made_by: concat!("quietly ", env!("CARGO_PKG_VERSION")).into(),
@@ -126,6 +131,16 @@ impl Certificate {
             certificate.curve = curve.into_iter().filter(|(_, e)| e.is_finite()).collect();
         }
         Ok(certificate)
+    }
+
+    /// Records how rows came to their steps.
+    pub(crate) fn record(&mut self, allocation: &Allocation) {
+        self.test_only |= allocation.test_only;
+        self.allocation = Some(allocation.clone());
+        self.not_covered.push(
+            "whoever can tell the steps of rows from random ones, by reading the prepared table or by breaking ChaCha20"
+                .into(),
+        );
     }
 
     /// Whether the questions that are listed cost what is said, by the accountant once more: a file can be changed.
@@ -297,6 +312,9 @@ impl fmt::Display for Certificate {
             self.accountant
         )?;
         writeln!(f, "random   {}", self.randomness)?;
+        if let Some(allocation) = &self.allocation {
+            writeln!(f, "steps    {allocation}")?;
+        }
         writeln!(f, "public   {}", self.public.join("; "))?;
         writeln!(f, "not      {}", self.not_covered.join(";\ncovered  "))?;
         write!(f, "made by  {}", self.made_by)

@@ -14,7 +14,7 @@
 //! that come with a proof, and `scaling` for rows of even size); one releases a point after every phase of rows (`phases`, and
 //! one short file for every algorithm); one releases the last point of a descent (`bolt_on`); one adds noise to every
 //! gradient (`descent`). The first three have δ = 0 as well.
-pub(crate) use self::examples::Features;
+pub(crate) use self::{asked::Asked, examples::Features};
 pub use self::{
     loss::Loss,
     planning::Convex,
@@ -25,7 +25,9 @@ pub use self::{
     set::Set,
 };
 
+mod asked;
 mod bolt_on;
+mod coins;
 mod constants;
 mod corner_erm;
 mod descent;

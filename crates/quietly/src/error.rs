@@ -29,6 +29,9 @@ pub enum Error {
     /// A ledger has less left than a run costs.
     #[error("this would spend {asked}, but of {limit} there is left: {left}")]
     Spent { asked: String, left: String, limit: String },
+    /// Rows on other machines could not be asked.
+    #[error("the cluster at {address} gave no answer: {why}")]
+    Elsewhere { address: String, why: String },
     /// The run was asked to stop. Nothing was saved.
     #[error("stopped before the end; nothing was saved")]
     Stopped,
@@ -47,6 +50,7 @@ impl Error {
             Error::File { .. } => "Q05",
             Error::Stopped => "Q06",
             Error::Spent { .. } => "Q07",
+            Error::Elsewhere { .. } => "Q08",
         }
     }
 
@@ -61,6 +65,7 @@ impl Error {
             Error::Model { .. } => "Model",
             Error::File { .. } => "File",
             Error::Spent { .. } => "Spent",
+            Error::Elsewhere { .. } => "Elsewhere",
             Error::Stopped => "Stopped",
         }
     }
@@ -90,6 +95,10 @@ impl Error {
             Error::File { .. } => "is the path right, and is there room?",
             Error::Spent { .. } => {
                 "nothing was read or spent; ask for less, or ask whoever set the limit"
+            }
+            Error::Elsewhere { .. } => {
+                "is the scheduler running, are there executors, and do they see the same files? No model was made; with \
+                 --checkpoint the same command goes on where this one stopped"
             }
             Error::Stopped => "start again when you like; nothing was written",
         }

@@ -14,21 +14,19 @@
 //! 5. Steps with a high clip remove the bias of the first: cheap ones with a heavy ball, then dear ones that are averaged.
 //! 6. What is known of the noise in that average shrinks it (James and Stein), so that little budget gives little model
 //!    rather than a wild one.
-use quietly_data::{Private, Table};
-
 use crate::{
     charge::normal_quantile,
-    counts::tally,
     descent::{Average, LEVEL, MEDIAN, Residual, StepSize, TO_MEDIAN, unclipped},
     design::Reach,
     error::Error,
+    keeper::Keeper,
     lattice::Lattice,
     linalg::{Square, dot},
     metric::{Metric, Whitening},
     model::Link,
-    pass::{Affine, Cached, Grid, Query, Rows, second_moment},
     plan::Plan,
     progress::{Watch, tell},
+    question::{Answer, Bins, Gradients, Question, View},
     release::{Door, LatticeSum},
     unit::Unit,
 };
@@ -52,10 +50,9 @@ const MOMENTUM: f64 = 0.4;
 /// The intercept and the weights, in units of the target's range.
 pub(crate) fn fit(
     plan: &Plan,
-    table: &Private<Table>,
+    rows: &mut dyn Keeper,
     unit: &Unit,
     door: &mut Door,
-    threads: usize,
     watch: &mut Watch<'_>,
 ) -> Result<(f64, Vec<f64>), Error> {
     let (width, design) = (plan.width, plan.design());
@@ -70,32 +67,31 @@ pub(crate) fn fit(
     };
 
     // 1. The target.
-    let (scale, centre) = target(table, unit, door, threads)?;
+    let (scale, centre) = target(rows, unit, door)?;
     if design.reach == Reach::Centre {
         return Ok((centre, vec![0.0; width]));
     }
     // max(u, 0) cannot be moved.
     let centre = if plan.link == Link::Linear { centre } else { 0.0 };
-    let y = |raw: f64| unit.of(raw) - centre;
 
     // 2. Whitening.
-    let norm = 1.1 * row_norm(width, table, door, threads)?;
+    let norm = 1.1 * row_norm(width, rows, door)?;
     let start = Whitening::new(width, CONSTANT, norm, plan.rows);
     let cuts: Vec<f64> = (0..design.whitenings)
         .map(|round| if round == 0 { norm } else { design.whitened_norm })
         .collect();
-    let (whitening, spare) = whiten(start, &cuts, table, door, threads, &mut || step(watch))?;
+    let whitening = whiten(start, &cuts, rows, door, &mut || step(watch))?;
 
-    // 3. The metric, and the rows in it.
+    // 3. The metric.
     let stretch = Residual::polishing(plan.link).stretch();
     let noise = stretch * door.noise(LAST) / (design.final_steps as f64).sqrt();
     let metric = Metric::new(whitening, plan.rows, noise);
-    let rows = table.as_ref().zip(spare).map(|(table, spare)| metric.cached(spare, table, threads));
 
     // 4. Robust steps.
     let residual = Residual::approaching(plan.link);
     let d = width + 1;
-    let mut session = Session { rows, y, door, threads, count: plan.rows as f64 };
+    let (view, unit, count) = (metric.view(width), *unit, plan.rows as f64);
+    let mut session = Session { rows, door, view, unit, centre, count };
     let mut w = vec![0.0; d];
     let start = scale * (d as f64).sqrt();
     let grid = quarters(start, -40, 8);
@@ -151,15 +147,29 @@ pub(crate) fn fit(
 }
 
 /// Rows to be asked, and the door to ask through.
-struct Session<'a, Y> {
-    rows: Private<Cached>,
-    y: Y,
+struct Session<'a> {
+    rows: &'a mut dyn Keeper,
     door: &'a mut Door,
-    threads: usize,
+    view: View,
+    unit: Unit,
+    centre: f64,
     count: f64,
 }
 
-impl<Y: Fn(f64) -> f64 + Sync> Session<'_, Y> {
+impl Session<'_> {
+    /// What is asked at these weights.
+    fn gradients(&self, weights: &[f64], residual: Residual) -> Gradients {
+        Gradients {
+            view: self.view.clone(),
+            weights: weights.to_vec(),
+            residual: Some(residual),
+            unit: self.unit,
+            centre: self.centre,
+            clip: None,
+            thresholds: None,
+        }
+    }
+
     /// A noisy mean gradient, and the standard deviation of its noise.
     fn gradient(
         &mut self,
@@ -168,11 +178,10 @@ impl<Y: Fn(f64) -> f64 + Sync> Session<'_, Y> {
         weights: &[f64],
         residual: Residual,
     ) -> Result<(Vec<f64>, f64), Error> {
-        let lattice = Lattice::for_sums(clip.clamp(1e-250, 1e250), weights.len());
-        let (y, threads) = (&self.y, self.threads);
-        let of = |u: f64, raw: f64| residual.of(u, y(raw));
-        let query = Query { weights, residual: of, clip: Some(&lattice), grid: None };
-        let sum = self.rows.as_ref().map(|rows| rows.pass(&query, threads).sum);
+        let clip = clip.clamp(1e-250, 1e250);
+        let lattice = Lattice::for_sums(clip, weights.len());
+        let asked = Gradients { clip: Some(clip), ..self.gradients(weights, residual) };
+        let sum = self.door.ask(self.rows, 0, &Question::gradients(asked))?.map(Answer::sums);
         let what = LatticeSum { sum, bound: lattice.bound() as f64, unit: lattice.step() };
         let (mut mean, std) = self.door.sum(purpose, what)?;
         mean.iter_mut().for_each(|g| *g /= self.count);
@@ -188,49 +197,33 @@ impl<Y: Fn(f64) -> f64 + Sync> Session<'_, Y> {
         weights: &[f64],
         residual: Residual,
     ) -> Result<f64, Error> {
-        let (y, threads) = (&self.y, self.threads);
-        let of = |u: f64, raw: f64| residual.of(u, y(raw));
-        let grid = Grid::new(thresholds.to_vec());
-        let query = Query { weights, residual: of, clip: None, grid: Some(&grid) };
-        let counts = self.rows.as_ref().map(|rows| rows.pass(&query, threads).counts);
+        let asked = self.gradients(weights, residual);
+        let asked = Gradients { thresholds: Some(thresholds.to_vec()), ..asked };
+        let counts = self.door.ask(self.rows, 0, &Question::gradients(asked))?.map(Answer::counts);
         Ok(middle(thresholds, self.door.quantile(purpose, level, counts)?))
     }
 }
 
-/// Whitens once for every cut: rows are cut to that norm in the space that the rounds before have made. Also returns a place
-/// for rows.
+/// Whitens once for every cut: rows are cut to that norm in the space that the rounds before have made.
 pub(crate) fn whiten(
     mut whitening: Whitening,
     cuts: &[f64],
-    table: &Private<Table>,
+    rows: &mut dyn Keeper,
     door: &mut Door,
-    threads: usize,
     step: &mut dyn FnMut() -> Result<(), Error>,
-) -> Result<(Whitening, Private<Option<Cached>>), Error> {
-    let mut spare = Private::new(None);
+) -> Result<Whitening, Error> {
     for (round, cut) in cuts.iter().enumerate() {
         step()?;
-        let (width, map) = whitening.shape();
+        let (width, view) = whitening.shape();
+        let view = if round == 0 { View::plain(width, CONSTANT) } else { view };
         let lattice = Lattice::for_products(*cut, width + 1);
-        let (sum, rows) = table
-            .as_ref()
-            .zip(spare)
-            .map(|(table, spare)| {
-                if round == 0 {
-                    let map = Affine::identity(width, CONSTANT);
-                    return (second_moment(&Rows::all(table, &map), &lattice, threads), spare);
-                }
-                let rows = Cached::again(spare, table, &map, threads);
-                (second_moment(&rows, &lattice, threads), Some(rows))
-            })
-            .split();
-        spare = rows;
+        let sum = door.ask(rows, 0, &Question::moment(view, *cut))?.map(Answer::sums);
         let bound = (lattice.bound() as f64).powi(2);
         let what = LatticeSum { sum, bound, unit: lattice.step() * lattice.step() };
         let (upper, std) = door.matrix(MOMENT, width + 1, what)?;
         whitening.refine(&Square::symmetric(width + 1, &upper), std);
     }
-    Ok((whitening, spare))
+    Ok(whitening)
 }
 
 /// `start`·2^(k/4) for k from `first` to `last`.
@@ -250,20 +243,17 @@ pub(crate) fn middle(thresholds: &[f64], k: usize) -> f64 {
 
 /// The private scale of y, and its median on a grid of that size.
 pub(crate) fn target(
-    table: &Private<Table>,
+    rows: &mut dyn Keeper,
     unit: &Unit,
     door: &mut Door,
-    threads: usize,
 ) -> Result<(f64, f64), Error> {
     let wide = quarters(1.0, -80, 1);
-    let grid = Grid::new(wide.clone());
-    let bin = |raw: f64| grid.bin(unit.of(raw).abs());
-    let counts = table.as_ref().map(|t| tally(t.target(), grid.bins(), bin, threads));
+    let sizes = Question::targets(*unit, Bins::Sizes(wide.clone()));
+    let counts = door.ask(rows, 0, &sizes)?.map(Answer::counts);
     let scale = middle(&wide, door.quantile(SCALE, LEVEL, counts)?);
-    let (centres, bin) = centres(scale);
-    let bin = |raw: f64| bin(unit.of(raw));
-    let counts = table.as_ref().map(|t| tally(t.target(), centres.len() + 1, bin, threads));
-    Ok((scale, centres[door.quantile(CENTRE, 0.5, counts)?]))
+    let places = Question::targets(*unit, Bins::Centres(scale));
+    let counts = door.ask(rows, 0, &places)?.map(Answer::counts);
+    Ok((scale, centres(scale).0[door.quantile(CENTRE, 0.5, counts)?]))
 }
 
 /// 801 thresholds from -2·scale to 2·scale, and the bin of a value among them.
@@ -276,18 +266,10 @@ pub(crate) fn centres(scale: f64) -> (Vec<f64>, impl Fn(f64) -> usize + Sync) {
 }
 
 /// The private median of the norms of rows, the constant among their features.
-pub(crate) fn row_norm(
-    width: usize,
-    table: &Private<Table>,
-    door: &mut Door,
-    threads: usize,
-) -> Result<f64, Error> {
+pub(crate) fn row_norm(width: usize, rows: &mut dyn Keeper, door: &mut Door) -> Result<f64, Error> {
     let thresholds = norms(width);
-    let grid = Grid::new(thresholds.clone());
-    let zero = vec![0.0; width + 1];
-    let query = Query { weights: &zero, residual: |_, _| 1.0, clip: None, grid: Some(&grid) };
-    let map = Affine::identity(width, CONSTANT);
-    let counts = table.as_ref().map(|t| Rows::all(t, &map).pass(&query, threads).counts);
+    let asked = Question::norms(View::plain(width, CONSTANT), thresholds.clone());
+    let counts = door.ask(rows, 0, &asked)?.map(Answer::counts);
     Ok(middle(&thresholds, door.quantile(NORM, 0.5, counts)?))
 }
 

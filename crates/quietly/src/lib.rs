@@ -35,6 +35,8 @@
 //! * [`Ledger`] remembers what was spent on a table, and refuses more.
 //! * [`Tuning`] chooses among candidates at one price.
 //! * [`audit`] attacks plans and mechanisms on made-up tables: a lower bound on ε, beside the proven upper one.
+//! * [`Keeper`] is whoever keeps the rows of a table: [`Plan::fit_elsewhere`] asks them wherever they are, [`Prepared`] tables are
+//!   grouped by secret step so that a run reads them once, and a [`Journal`] lets it go on after a break.
 //! * [`Error`] is the only error type.
 //!
 //! # What is promised
@@ -45,8 +47,8 @@
 //! and for any split of the rows into files.
 pub use quietly_accounting::Neighbours;
 pub use quietly_data::{
-    Encoding, Error as DataError, Feature, Format, Kind, Missing, Options as ReadOptions, Private,
-    Rule, Schema, Source, Sparse, Table, Target, Value,
+    Encoding, Error as DataError, Feature, Format, Kind, Missing, Options as ReadOptions, Part,
+    Private, Rule, Schema, Source, Sparse, Table, Target, Value,
 };
 pub use quietly_noise::Key;
 
@@ -60,18 +62,23 @@ pub use crate::{
     curves::{ColumnCurves, Curves, Places},
     descent::Residual,
     design::{Design, Reach, Shares},
+    errand::{Errand, Load, Order, Parts, Reading, Work, from_bytes, in_tasks, to_bytes},
     error::Error,
     evaluate::{
         Bin, ClassScores, Scores, classify, evaluate, evaluate_classes, evaluate_classes_privately,
         evaluate_privately, predict,
     },
     expand::Expansion,
+    journal::Journal,
+    keeper::Keeper,
     ledger::{Ledger, Spending},
     method::{About, Method},
     model::{Classified, Link, Model},
     moments::Moments,
-    plan::{Plan, Reads, Regression},
+    plan::{Elsewhere, Plan, Reads, Regression},
+    prepared::{Allocation, Prepared, Preparing},
     progress::{Progress, Watch},
+    question::{Answer, Question},
     recipes::{Averaging, Clip, Noise, Pace, Recipe},
     tune::{Tuned, Tuning, Validation},
 };
@@ -87,6 +94,7 @@ mod counts;
 mod curves;
 mod descent;
 mod design;
+mod errand;
 mod error;
 mod evaluate;
 mod exact;
@@ -94,7 +102,9 @@ mod expand;
 pub mod features;
 mod full_batch;
 pub mod images;
+mod journal;
 pub mod kan;
+mod keeper;
 mod label;
 mod lattice;
 mod ledger;
@@ -106,7 +116,9 @@ mod moments;
 mod one_pass;
 mod pass;
 mod plan;
+mod prepared;
 mod progress;
+mod question;
 mod recipes;
 mod release;
 mod spill;

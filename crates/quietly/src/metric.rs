@@ -1,13 +1,11 @@
 //! From noisy second moments to the space in which gradients are clipped.
 //!
 //! Everything here is post-processing of released values.
-use quietly_data::Table;
-
 use crate::{
     descent::{MEDIAN, Residual},
     full_batch::weighted,
     linalg::{Square, dot, eigen},
-    pass::{Affine, Cached, Linear},
+    question::View,
 };
 
 /// The highest clip, in medians.
@@ -44,13 +42,13 @@ impl Whitening {
         }
     }
 
-    /// How many features the table has, and the map from its rows into the basis.
+    /// How many features the table has, and its rows in the basis.
     ///
     /// The basis is turned first so that half of it is zero, which halves the work; norms and what is whitened do not change.
     /// [`refine`](Self::refine) comes next: until then, the curvature is that of directions before the turn.
-    pub(crate) fn shape(&mut self) -> (usize, Linear) {
+    pub(crate) fn shape(&mut self) -> (usize, View) {
         self.basis.lower(self.basis.size, Some(&mut self.inverse));
-        (self.curvature.len() - 1, linear(&self.basis, self.constant))
+        (self.curvature.len() - 1, turned(&self.basis, self.constant))
     }
 
     /// Whitens once more, by a noisy second moment in the present basis with noise `std` on its diagonal.
@@ -148,17 +146,11 @@ impl Metric {
         Metric { map, multipliers, highest_clip, curvature }
     }
 
-    /// The table's rows in this metric, in the place of others of the same table.
-    pub(crate) fn cached(&self, spare: Option<Cached>, table: &Table, threads: usize) -> Cached {
+    /// Rows of `width` features in this metric.
+    pub(crate) fn view(&self, width: usize) -> View {
         match &self.map {
-            Map::Dense { basis, constant } => {
-                Cached::again(spare, table, &linear(basis, *constant), threads)
-            }
-            Map::Plain { scale, constant } => {
-                let width = table.width();
-                let map = Affine::new(&vec![0.0; width], &vec![*scale; width], scale * constant);
-                Cached::new(table, &map, threads)
-            }
+            Map::Dense { basis, constant } => turned(basis, *constant),
+            Map::Plain { scale, constant } => View::scaled(width, *scale, scale * constant),
         }
     }
 
@@ -250,10 +242,9 @@ fn highest_clip(values: &[f64], mean: f64, noise: f64) -> (f64, f64) {
     (k, lambda(k))
 }
 
-/// [x; constant]·basis as the map of a table's rows.
-fn linear(basis: &Square, constant: f64) -> Linear {
+/// [x; constant]·basis as the view of a table's rows.
+fn turned(basis: &Square, constant: f64) -> View {
     let d = basis.size;
     let entry = |k: usize, j: usize| basis.at(j, k) * if j + 1 == d { constant } else { 1.0 };
-    let matrix = Square::new(d, entry);
-    Linear::new(&vec![0.0; d - 1], &matrix.entries)
+    View::turned(Square::new(d, entry).entries, d - 1)
 }

@@ -1,7 +1,8 @@
 //! One-pass regression by random allocation: for tables of any size, at the speed of reading them.
 //!
-//! Each row is in one of T steps, drawn uniformly, secretly and on its own. The first step finds scales, the next the
-//! second moment, the rest are a descent: robust first, with a high clip last, averaged. A row meets one step only, so the
+//! Each row is in one of T steps, drawn uniformly, secretly and on its own. The first step finds scales, the next the centre of
+//! the target, the next the second moment, the rest are a descent: robust first, with a high clip last, averaged. A step is
+//! asked one question, so that all rows are read once. A row meets one step only, so the
 //! theorem of random allocation prices the whole run by what a step may cost, about as much noise per step as T steps
 //! over all rows would have.
 //!
@@ -16,16 +17,17 @@ use quietly_noise::Stream;
 use self::space::Space;
 use crate::{
     charge::{Charge, Stage},
-    counts::tally,
     descent::{Average, LEVEL, Residual, StepSize, TO_MEDIAN, unclipped},
     error::Error,
     full_batch::{centres, falling, middle, quarters},
+    keeper::{self, Keeper},
     lattice::Lattice,
     linalg::Square,
     model::Link,
-    pass::{Affine, Bucket, Grid, Query, Rows, Tally, allocate, in_blocks, places, second_moment},
+    pass::{Bucket, allocate, places},
     plan::Plan,
     progress::{Watch, tell},
+    question::{Answer, Bins, Gradients, Part, Question, View},
     release::{Door, LatticeSum},
     spill::Spill,
     unit::Unit,
@@ -44,13 +46,18 @@ const LAST: &str = "gradient, last steps";
 
 /// The value of the constant feature.
 const CONSTANT: f64 = 0.5;
-/// Shares of a step's budget: for the target's scale, its centre and the row norm; for thresholds in robust steps.
-const SCALES: [f64; 3] = [0.4, 0.3, 0.3];
+/// Shares of a step's budget: for the target's scale and the row norm; for thresholds in robust steps.
+const SCALES: [f64; 2] = [0.6, 0.4];
 const THRESHOLDS: f64 = 0.2;
 
-/// How much of the budget's worth a question to one step has, compared with one to all rows: about √20/20, as a step
-/// sees a twentieth of the rows and random allocation makes noise √20 times smaller.
-pub(crate) const EFFICIENCY: f64 = 0.22;
+/// How many steps there are, unless one asks for others.
+const STEPS: u64 = 21;
+
+/// How much of the budget's worth a question to one of T steps has, compared with one to all rows: about √T/T, as it sees that
+/// part of the rows and random allocation makes noise √T times smaller.
+pub(crate) fn efficiency(steps: u64) -> f64 {
+    1.0 / (steps as f64).sqrt()
+}
 
 /// Which step does what.
 pub(crate) struct OnePass {
@@ -59,14 +66,25 @@ pub(crate) struct OnePass {
 }
 
 impl OnePass {
-    /// Steps for about `rows` rows.
-    pub(crate) fn new(_rows: u64, _width: usize, _mu: f64) -> Self {
-        OnePass { robust: 4, last: 13 }
+    /// So many steps: what is more than a few makes the last ones more.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] if there are too few to learn anything, or more than are of use.
+    pub(crate) fn new(steps: Option<u64>) -> Result<Self, Error> {
+        let steps = steps.unwrap_or(STEPS);
+        Error::unless(
+            (10..=1000).contains(&steps),
+            "steps",
+            "from 10 to 1000 for one pass",
+            steps,
+        )?;
+        Ok(OnePass { robust: 4, last: steps - 8 })
     }
 
-    /// How many steps there are: scales, second moment, first threshold, and the descent.
+    /// How many steps there are: scales, centre, second moment, first threshold, and the descent.
     pub(crate) fn steps(&self) -> u64 {
-        3 + self.robust + self.last
+        4 + self.robust + self.last
     }
 
     /// The questions of each step, where a step as a whole is 1/noise-GDP for a row that is there or not.
@@ -80,12 +98,9 @@ impl OnePass {
             Stage::new(
                 "scales",
                 1,
-                vec![
-                    choice(SCALE, LEVEL, SCALES[0]),
-                    choice(CENTRE, 0.5, SCALES[1]),
-                    choice(NORM, 0.5, SCALES[2]),
-                ],
+                vec![choice(SCALE, LEVEL, SCALES[0]), choice(NORM, 0.5, SCALES[1])],
             ),
+            Stage::new("centre", 1, vec![choice(CENTRE, 0.5, 1.0)]),
             Stage::new("whitening", 1, vec![sum(MOMENT, 1.0)]),
             Stage::new("scale", 1, vec![choice(FIRST, LEVEL, 1.0)]),
             Stage::new(
@@ -98,29 +113,24 @@ impl OnePass {
     }
 }
 
-/// A sum and counts, apart.
-type Answers = (Private<Vec<i64>>, Private<Vec<u64>>);
-
 /// The rows of every step: in memory, or on disk.
-pub(crate) enum Feed<'a> {
+enum Feed<'a> {
     /// A table, and which of its rows belong to which step.
     Memory(Private<(&'a Table, Vec<Bucket>)>),
-    /// A table in memory that somebody else holds: the rows of a step are encoded when it is their turn.
-    Picked(Private<Picked<'a>>),
+    /// A table in memory that somebody else holds, and where the records of each step are: they are encoded when it is their
+    /// turn.
+    Picked(Private<(Picks<'a>, Vec<Vec<u32>>)>),
     /// Rows on disk, step by step.
     Disk(Private<Spill>),
 }
 
-/// A table, and where the records of every step are.
-pub(crate) struct Picked<'a> {
-    picks: Picks<'a>,
-    steps: Vec<Vec<u32>>,
+/// Rows that go to steps, and the threads that they are asked with.
+pub(crate) struct Steps<'a> {
+    feed: Feed<'a>,
+    threads: usize,
 }
 
-/// Numbers that are encoded at a time: they stay in the cache until they are asked.
-const PART: usize = 1 << 14;
-
-impl<'a> Feed<'a> {
+impl<'a> Steps<'a> {
     /// Gives each row of a table to a step.
     pub(crate) fn memory(
         table: &'a Private<Table>,
@@ -128,10 +138,11 @@ impl<'a> Feed<'a> {
         stream: &Stream,
         threads: usize,
     ) -> Result<Self, Error> {
-        Ok(Feed::Memory(table.as_ref().map(|table| {
+        let feed = Feed::Memory(table.as_ref().map(|table| {
             let rows = allocate(table, steps, stream, threads);
             (table, rows)
-        })))
+        }));
+        Ok(Steps { feed, threads })
     }
 
     /// Gives each record of a source to a step: those of a table in memory stay where they are, others are kept on disk.
@@ -145,99 +156,48 @@ impl<'a> Feed<'a> {
         threads: usize,
         watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Self, Error> {
-        match source.picks(encoding)? {
-            Some(picks) => Ok(Feed::Picked(picks.map(|picks| {
+        let feed = match source.picks(encoding)? {
+            Some(picks) => Feed::Picked(picks.map(|picks| {
                 let steps = places(picks.records(), steps, stream, threads);
-                Picked { picks, steps }
-            }))),
-            None => Ok(Feed::Disk(Spill::new(source, encoding, steps, stream, threads, watch)?)),
-        }
-    }
-
-    /// Asks every row of a step. It may come in parts: each is asked with so many threads, and answers are added up.
-    fn ask<T: Send>(
-        &mut self,
-        step: usize,
-        map: &Affine,
-        threads: usize,
-        ask: impl Fn(&Rows<'_>, usize) -> T + Sync,
-        add: impl Fn(&mut T, T) + Sync,
-    ) -> Result<Private<Option<T>>, Error> {
-        let join = |all: &mut Option<T>, part: T| match all {
-            Some(all) => add(all, part),
-            None => *all = Some(part),
-        };
-        match self {
-            Feed::Memory(memory) => Ok(memory
-                .as_ref()
-                .map(|(table, steps)| Some(ask(&Rows::these(table, map, &steps[step]), threads)))),
-            // A worker for each thread, which encodes a few rows and asks them while they are near.
-            Feed::Picked(picked) => Ok(picked.as_mut().map(|Picked { picks, steps }| {
-                let (places, width) = (std::mem::take(&mut steps[step]), picks.width());
-                let start = || (None, Table::empty(width));
-                let work = |(all, rows): &mut (Option<T>, Table), part: Range<usize>| {
-                    picks.pick(&places[part], rows);
-                    join(all, ask(&Rows::all(rows, map), 1));
-                };
-                let part = (PART / width).max(64);
-                let workers = in_blocks(places.len(), part, threads, start, work);
-                let mut all = None;
-                workers.into_iter().filter_map(|(part, _)| part).for_each(|p| join(&mut all, p));
-                all
+                (picks, steps)
             })),
-            Feed::Disk(spill) => Spill::ask(spill, step, None, |all, table| {
-                join(all, ask(&Rows::all(table, map), threads));
+            None => Feed::Disk(Spill::new(source, encoding, steps, stream, threads, watch)?),
+        };
+        Ok(Steps { feed, threads })
+    }
+}
+
+impl Keeper for Steps<'_> {
+    fn ask(&mut self, step: usize, question: &Question) -> Result<Private<Answer>, Error> {
+        let threads = self.threads;
+        match &mut self.feed {
+            Feed::Memory(memory) => Ok(memory.as_ref().map(|(table, steps)| {
+                let these = Some(&steps[step]);
+                question.of(&mut Part { table, place: 0, these, kept: &mut None, threads })
+            })),
+            Feed::Picked(picked) => Ok(picked.as_ref().map(|(picks, steps)| {
+                let these = &steps[step];
+                let places = |part: Range<usize>| these[part].to_vec();
+                keeper::ask_picked(picks, these.len(), places, question, threads)
+            })),
+            Feed::Disk(spill) => Spill::ask(spill, step, question.nothing(), |all, table| {
+                let part = &mut Part { table, place: 0, these: None, kept: &mut None, threads };
+                all.add(&question.of(part));
             }),
         }
     }
-
-    /// Tallies a query over the rows of a step.
-    fn tally<L: Fn(f64, f64) -> f64 + Sync>(
-        &mut self,
-        step: usize,
-        map: &Affine,
-        query: &Query<'_, L>,
-        threads: usize,
-    ) -> Result<Answers, Error> {
-        let ask = |rows: &Rows<'_>, threads| rows.pass(query, threads);
-        let tally = self.ask(step, map, threads, ask, |all, part| {
-            add_up(&mut all.sum, part.sum);
-            all.counts.iter_mut().zip(part.counts).for_each(|(a, b)| *a += b);
-        })?;
-        Ok(tally.map(|tally| filled(tally, query)).split())
-    }
-}
-
-fn add_up(all: &mut [i64], part: Vec<i64>) {
-    all.iter_mut().zip(part).for_each(|(a, b)| *a = a.saturating_add(b));
-}
-
-/// A step without rows has zeros for an answer.
-fn filled<L>(tally: Option<Tally>, query: &Query<'_, L>) -> (Vec<i64>, Vec<u64>)
-where
-    L: Fn(f64, f64) -> f64 + Sync,
-{
-    let mut tally = tally.unwrap_or(Tally { sum: Vec::new(), counts: Vec::new() });
-    if query.clip.is_some() {
-        tally.sum.resize(query.weights.len(), 0);
-    }
-    if let Some(grid) = query.grid {
-        tally.counts.resize(grid.bins(), 0);
-    }
-    (tally.sum, tally.counts)
 }
 
 /// The intercept and the weights, in units of the target's range.
 pub(crate) fn fit(
     plan: &Plan,
-    mut rows: Feed<'_>,
+    rows: &mut dyn Keeper,
     unit: &Unit,
     door: &mut Door,
-    threads: usize,
     watch: &mut Watch<'_>,
 ) -> Result<(f64, Vec<f64>), Error> {
     let (width, d) = (plan.width, plan.width + 1);
-    let layout = OnePass::new(plan.rows, width, 0.0);
+    let layout = OnePass::new(plan.sampler.steps())?;
     let steps = layout.steps();
     let share = plan.rows as f64 / steps as f64;
     let mut at = 0_usize;
@@ -246,42 +206,26 @@ pub(crate) fn fit(
         tell(watch, "step", at as u64, steps).map(|()| at - 1)
     };
 
-    // Scales: medians of |y|, of y, and of the rows' norms. One reading of the rows serves all three: the second median
-    // is looked for on a grid that depends on the first, so values are counted on the finest grid of both kinds.
+    // Scales: medians of |y| and of the rows' norms.
     let now = step(watch)?;
-    let plain = Affine::identity(width, CONSTANT);
-    let norms = crate::full_batch::norms(width);
-    let grid = Grid::new(norms.clone());
-    let zero = vec![0.0; d];
-    let query = Query { weights: &zero, residual: |_, _| 1.0, clip: None, grid: Some(&grid) };
-    let ask = |rows: &Rows<'_>, threads| {
-        let targets: Vec<f64> = rows.targets().iter().map(|y| unit.of(*y)).collect();
-        (targets, rows.pass(&query, threads).counts)
-    };
-    let first = rows.ask(now, &plain, threads, ask, |all, part| {
-        all.0.extend(part.0);
-        all.1.iter_mut().zip(part.1).for_each(|(a, b)| *a += b);
-    })?;
-    let first = first.map(|first| first.unwrap_or((Vec::new(), vec![0; grid.bins()])));
-    let (targets, counts) = first.split();
-    let wide = quarters(1.0, -80, 1);
-    let sizes = Grid::new(wide.clone());
-    let bin = |y: f64| sizes.bin(y.abs());
-    let tallied = targets.as_ref().map(|y| tally(y, sizes.bins(), bin, threads));
-    let scale = middle(&wide, door.quantile(SCALE, LEVEL, tallied)?);
-    let (places, bin) = centres(scale);
-    let tallied = targets.as_ref().map(|y| tally(y, places.len() + 1, bin, threads));
-    let centre = places[door.quantile(CENTRE, 0.5, tallied)?];
+    let plain = View::plain(width, CONSTANT);
+    let (wide, norms) = (quarters(1.0, -80, 1), crate::full_batch::norms(width));
+    let sizes = Question::targets(*unit, Bins::Sizes(wide.clone()));
+    let both = sizes.and(Question::norms(plain.clone(), norms.clone()));
+    let (sizes, lengths) = door.ask(rows, now, &both)?.map(|a| a.cut(wide.len() + 1)).split();
+    let scale = middle(&wide, door.quantile(SCALE, LEVEL, sizes.map(Answer::counts))?);
+    let norm = 1.1 * middle(&norms, door.quantile(NORM, 0.5, lengths.map(Answer::counts))?);
+
+    // The median of y, on a grid of that size.
+    let now = step(watch)?;
+    let counts = door.ask(rows, now, &Question::targets(*unit, Bins::Centres(scale)))?;
+    let centre = centres(scale).0[door.quantile(CENTRE, 0.5, counts.map(Answer::counts))?];
     let centre = if plan.link == Link::Linear { centre } else { 0.0 };
-    let norm = 1.1 * middle(&norms, door.quantile(NORM, 0.5, counts)?);
-    let y = |raw: f64| unit.of(raw) - centre;
 
     // The second moment of rows cut to that norm.
     let now = step(watch)?;
     let lattice = Lattice::for_products(norm, d);
-    let ask = |rows: &Rows<'_>, threads| second_moment(rows, &lattice, threads);
-    let sum = rows.ask(now, &plain, threads, ask, |all, part| add_up(all, part))?;
-    let sum = sum.map(|sum| sum.unwrap_or(vec![0; d * (d + 1) / 2]));
+    let sum = door.ask(rows, now, &Question::moment(plain, norm))?.map(Answer::sums);
     let bound = (lattice.bound() as f64).powi(2);
     let what = LatticeSum { sum, bound, unit: lattice.step() * lattice.step() };
     let (upper, std) = door.matrix(MOMENT, d, what)?;
@@ -303,22 +247,25 @@ pub(crate) fn fit(
         } else {
             residual
         };
-        let of = |u: f64, raw: f64| residual.of(u, y(raw));
-        let grid = Grid::new(thresholds.clone());
         // The high clip: as far as noise allows; robust steps clip at the median.
         let factor =
             if last { space.highest_clip(door.noise(LAST), layout.last, share) } else { 1.0 };
-        let clip = Lattice::for_sums((TO_MEDIAN * threshold * factor).clamp(1e-250, 1e250), d);
-        let query = Query {
-            weights: &w,
-            residual: of,
-            clip: (t > 0).then_some(&clip),
-            grid: (!last).then_some(&grid),
-        };
-        let (sum, counts) = rows.tally(now, &space.map, &query, threads)?;
+        let clip = (TO_MEDIAN * threshold * factor).clamp(1e-250, 1e250);
+        let lattice = Lattice::for_sums(clip, d);
+        let question = Question::gradients(Gradients {
+            view: space.view.clone(),
+            weights: w.clone(),
+            residual: Some(residual),
+            unit: *unit,
+            centre,
+            clip: (t > 0).then_some(clip),
+            thresholds: (!last).then(|| thresholds.clone()),
+        });
+        let sums = if t > 0 { d } else { 0 };
+        let (sum, counts) = door.ask(rows, now, &question)?.map(|a| a.parted(sums)).split();
         if t > 0 {
             let purpose = if last { LAST } else { ROBUST };
-            let what = LatticeSum { sum, bound: clip.bound() as f64, unit: clip.step() };
+            let what = LatticeSum { sum, bound: lattice.bound() as f64, unit: lattice.step() };
             let (gradient, std) = door.sum(purpose, what)?;
             let left = if last { unclipped(factor) } else { 0.5 };
             let far = 1.0 / left / share;

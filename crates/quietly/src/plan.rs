@@ -17,10 +17,11 @@ use crate::{
     recipes::{self, Clip, Recipe},
 };
 
-pub use self::run::Reads;
+pub use self::{elsewhere::Elsewhere, run::Reads};
 
 mod check;
 mod display;
+mod elsewhere;
 mod run;
 
 /// Tables that would take more than this are streamed, unless one asks otherwise.
@@ -190,10 +191,12 @@ impl Regression {
         plan.design = Some(Design::new(self.link, rows, width, mu));
         // A step of one pass sees its part of the rows only. Where that teaches nothing, there are few rows, and all of them
         // can be asked at once.
-        let part = Design::new(self.link, rows, width, one_pass::EFFICIENCY * mu);
+        let layout = OnePass::new(self.wishes.steps.filter(|_| method == Method::OnePass))?;
+        let efficiency = one_pass::efficiency(layout.steps());
+        let part = Design::new(self.link, rows, width, efficiency * mu);
         if method == Method::OnePass && part.reach == Reach::Weights {
             plan.design = Some(part);
-            plan.allocate(mu)?;
+            plan.allocate(&layout)?;
         } else {
             plan.method = Method::FullBatch;
             plan.divide()?;
@@ -246,8 +249,7 @@ impl Plan {
     }
 
     /// One pass: the least noise for which a step stays within what random allocation allows it.
-    fn allocate(&mut self, mu: f64) -> Result<(), Error> {
-        let layout = OnePass::new(self.rows, self.width, mu);
+    fn allocate(&mut self, layout: &OnePass) -> Result<(), Error> {
         self.sampler = Sampler::Allocation { steps: layout.steps() };
         self.calibrate(|noise| layout.stages(noise))
     }

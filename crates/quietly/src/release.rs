@@ -14,6 +14,9 @@ use quietly_noise::{
 use crate::{
     charge::{Mechanism, Stage},
     error::Error,
+    journal::{Journal, Release},
+    keeper::Keeper,
+    question::{Answer, Question},
 };
 
 /// Levels of quantiles are multiples of 2^-LEVEL_BITS, so that scores are integers.
@@ -60,6 +63,7 @@ pub(crate) struct Door {
     key: Key,
     open: Vec<Open>,
     threads: NonZero<usize>,
+    journal: Option<Journal>,
     /// For tests of sensitivity: what was to be released, instead of which nothing but noise is.
     #[cfg(test)]
     pub(crate) witness: Option<Vec<Witnessed>>,
@@ -103,6 +107,7 @@ impl Door {
             key,
             open,
             threads: NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN),
+            journal: None,
             #[cfg(test)]
             witness: None,
         }
@@ -190,12 +195,80 @@ impl Door {
         self.key.stream("which rows belong to which step")
     }
 
+    /// Asks all rows of a step, wherever they are kept. What the answer is for must be released before the next question is asked:
+    /// a run that goes on later has no answers to old questions.
+    pub(crate) fn ask(
+        &mut self,
+        rows: &mut dyn Keeper,
+        step: usize,
+        question: &Question,
+    ) -> Result<Private<Answer>, Error> {
+        if let Some(journal) = &mut self.journal
+            && !journal.turn()?
+        {
+            // What it was answered with is in the journal: no row is needed.
+            return Ok(Private::new(question.nothing()));
+        }
+        rows.ask(step, question)
+    }
+
+    /// What was released before, by a run that was broken off. It counts, and its noise is not used again.
+    fn told(&mut self, purpose: &str) -> Result<Option<Release>, Error> {
+        let told = match &mut self.journal {
+            Some(journal) => journal.told(purpose)?,
+            None => None,
+        };
+        if told.is_some() {
+            self.enter(purpose);
+        }
+        Ok(told)
+    }
+
+    /// The same for a sum, of as many numbers as is asked for now.
+    fn told_sum(
+        &mut self,
+        purpose: &str,
+        what: &LatticeSum,
+    ) -> Result<Option<(Vec<f64>, f64)>, Error> {
+        let length = what.sum.as_ref().map(Vec::len).declassify();
+        match self.told(purpose)? {
+            Some(Release::Sum { values, noise, .. }) if values.len() == length => {
+                Ok(Some((values, noise)))
+            }
+            Some(_) => Err(self.journal.as_ref().expect("it told").was_changed()),
+            None => Ok(None),
+        }
+    }
+
+    fn write(&mut self, release: impl FnOnce() -> Release) {
+        if let Some(journal) = &mut self.journal {
+            journal.write(release());
+        }
+    }
+
+    /// The same door, with a journal of all that leaves by it.
+    pub(crate) fn with_journal(self, journal: Option<Journal>) -> Self {
+        Door { journal, ..self }
+    }
+
+    /// The journal, with all that has left.
+    pub(crate) fn close(self) -> Result<Option<Journal>, Error> {
+        let mut journal = self.journal;
+        if let Some(journal) = &mut journal {
+            journal.flush()?;
+        }
+        Ok(journal)
+    }
+
     /// A noisy sum, and the standard deviation of its noise, both in real units.
     pub(crate) fn sum(
         &mut self,
         purpose: &str,
         what: LatticeSum,
     ) -> Result<(Vec<f64>, f64), Error> {
+        if let Some(told) = self.told_sum(purpose, &what)? {
+            return Ok(told);
+        }
         let threads = self.threads;
         let mut sum = what.sum.declassify();
         #[cfg(test)]
@@ -205,7 +278,15 @@ impl Door {
         let (bound, unit) = coarsened(&mut sum, what.bound, what.unit, noise, corner);
         let scale = above(noise * bound);
         RoundedNormal::new(scale)?.add_threads(stream, step, &mut sum, threads)?;
-        Ok((sum.iter().map(|&s| s as f64 * unit).collect(), scale * unit))
+        Ok(self.released(purpose, &sum, unit, scale * unit))
+    }
+
+    /// What leaves, in real units; it is written down.
+    fn released(&mut self, purpose: &str, sum: &[i64], unit: f64, noise: f64) -> (Vec<f64>, f64) {
+        let values: Vec<f64> = sum.iter().map(|&s| s as f64 * unit).collect();
+        let purpose = purpose.to_string();
+        self.write(|| Release::Sum { purpose, values: values.clone(), noise });
+        (values, noise)
     }
 
     /// The noisy sum of the next step, where noise is mixed from step to step.
@@ -265,6 +346,9 @@ impl Door {
         size: usize,
         what: LatticeSum,
     ) -> Result<(Vec<f64>, f64), Error> {
+        if let Some(told) = self.told_sum(purpose, &what)? {
+            return Ok(told);
+        }
         let threads = self.threads;
         let mut sum = what.sum.declassify();
         #[cfg(test)]
@@ -283,7 +367,7 @@ impl Door {
         for (row, value) in diagonal.into_iter().enumerate() {
             sum[place(row)] = value;
         }
-        Ok((sum.iter().map(|&s| s as f64 * unit).collect(), scale * unit))
+        Ok(self.released(purpose, &sum, unit, scale * unit))
     }
 
     /// The index of a threshold below which about `level` of all values lie.
@@ -297,6 +381,13 @@ impl Door {
         level: f64,
         counts: Private<Vec<u64>>,
     ) -> Result<usize, Error> {
+        // The last bin has no threshold.
+        let choices = counts.as_ref().map(|counts| counts.len() - 1).declassify();
+        match self.told(purpose)? {
+            Some(Release::Choice { at, .. }) if at < choices => return Ok(at),
+            Some(_) => return Err(self.journal.as_ref().expect("it told").was_changed()),
+            None => {}
+        }
         #[cfg(test)]
         let counts = {
             let mut values: Vec<i64> = counts.declassify().iter().map(|&c| c as i64).collect();
@@ -322,7 +413,9 @@ impl Door {
         let choose = |scores: Vec<i64>| {
             ExponentialMechanism::new(rate, LEVEL_BITS)?.choose(&scores, &mut bits)
         };
-        Ok(scores.map(choose).declassify()?)
+        let at = scores.map(choose).declassify()?;
+        self.write(|| Release::Choice { purpose: purpose.into(), at });
+        Ok(at)
     }
 
     /// The answer of a mechanism that comes with a proof of its own: for neighbouring values it must be

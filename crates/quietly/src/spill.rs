@@ -90,12 +90,11 @@ impl Spill {
         for step in &mut self.steps {
             step.file.write_all(&step.gathered)?;
             step.gathered = Vec::new();
-            step.file.rewind()?;
         }
         Ok(())
     }
 
-    /// Shows the rows of a step to `ask`, some at a time. They can be read once.
+    /// Shows the rows of a step to `ask`, some at a time.
     pub(crate) fn ask<T>(
         spill: &mut Private<Spill>,
         step: usize,
@@ -116,6 +115,7 @@ impl Spill {
     fn rows(&mut self, step: usize, each: &mut dyn FnMut(&Table)) -> io::Result<()> {
         let numbers = self.width + 1;
         let file = &mut self.steps[step].file;
+        file.rewind()?;
         let mut bytes = vec![0; (BACK / (8 * numbers)).max(1) * 8 * numbers];
         loop {
             let mut filled = 0;

@@ -1,13 +1,19 @@
 //! The units that targets are learnt in.
+use serde::{Deserialize, Serialize};
+
 use crate::model::Link;
 
 /// The target in units of its public range: moved to its middle for linear models, about [-1, 1].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Unit {
     middle: f64,
     scale: f64,
 }
 
 impl Unit {
+    /// The target as it is.
+    pub(crate) const ITSELF: Unit = Unit { middle: 0.0, scale: 1.0 };
+
     pub(crate) fn new(link: Link, (lo, hi): (f64, f64)) -> Self {
         match link {
             Link::Linear | Link::Robust | Link::Quantile => {

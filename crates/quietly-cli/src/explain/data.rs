@@ -1,7 +1,7 @@
 //! D: the table or its schema cannot be used.
 use super::Entry;
 
-pub(super) const ENTRIES: [Entry; 17] = [
+pub(super) const ENTRIES: [Entry; 18] = [
     Entry {
         code: "D01",
         title: "a file cannot be read",
@@ -136,5 +136,13 @@ pub(super) const ENTRIES: [Entry; 17] = [
         why: "A program handed a table over in parts that have other columns, or without a name for each of them.",
         fix: "Give all parts the same columns; files do not have this trouble.",
         example: "quietly plan linear clinic.schema.toml --target days --features age --epsilon 1",
+    },
+    Entry {
+        code: "D18",
+        title: "this cannot be read in parts",
+        why: "A cluster, a prepared table and a run that can go on read parts of files again and again. Only Parquet knows where its \
+              rows are.",
+        fix: "Write the table as Parquet first, or fit it on this machine without --cluster and --checkpoint.",
+        example: "quietly plan linear clinic.schema.toml --target days --epsilon 1",
     },
 ];

@@ -1,7 +1,7 @@
 //! Q: a fit, a model or an evaluation goes wrong.
 use super::Entry;
 
-pub(super) const ENTRIES: [Entry; 7] = [
+pub(super) const ENTRIES: [Entry; 8] = [
     Entry {
         code: "Q01",
         title: "there is no randomness",
@@ -58,5 +58,14 @@ pub(super) const ENTRIES: [Entry; 7] = [
               was not read.",
         fix: "Ask for a smaller epsilon or delta; `quietly budget LEDGER` tells what is left. A limit cannot be raised.",
         example: "quietly budget clinic.ledger --limit 3 --delta 1e-5",
+    },
+    Entry {
+        code: "Q08",
+        title: "the cluster gave no answer",
+        why: "The scheduler cannot be reached, has no executors, or lost them all; or an executor cannot read a file of the table. \
+              A step that was broken off released nothing.",
+        fix: "See that `quietly-cluster scheduler` and executors run, and that they see the table under the same path. With \
+              --checkpoint the same command goes on where it stopped.",
+        example: "quietly plan linear clinic.schema.toml --target days --epsilon 1",
     },
 ];

@@ -19,6 +19,8 @@ use quietly_data::Private;
 use quietly_noise::Stream;
 
 use super::{
+    asked::{Asked, What},
+    coins::Coins,
     constants::Constants,
     examples::{self, Examples},
     glm::Glm,
@@ -27,8 +29,15 @@ use super::{
     set::Set,
 };
 use crate::{
-    charge::Sampler, error::Error, lattice::Lattice, method::Method, plan::Plan, progress::tell,
-    release::LatticeSum,
+    charge::Sampler,
+    error::Error,
+    keeper::Keeper,
+    lattice::Lattice,
+    method::Method,
+    plan::Plan,
+    progress::tell,
+    question::{Answer, Question},
+    release::{Door, LatticeSum},
 };
 
 /// The question of every step.
@@ -83,6 +92,7 @@ fn few_steps(program: &Program, constants: &Constants, width: usize, units: f64)
 /// Sums of gradients on a lattice.
 struct Sums {
     glm: Glm,
+    clip: f64,
     lattice: Lattice,
     /// What one row is charged for, in units.
     bound: f64,
@@ -105,23 +115,31 @@ impl Sums {
             let apart = apart + (size as f64).sqrt();
             bound = if apart.is_finite() { bound.min(0.5 * apart * (1.0 + 1e-12)) } else { bound };
         }
-        Ok(Sums { glm, lattice, bound })
+        Ok(Sums { glm, clip, lattice, bound })
     }
 
     /// The noisy sum of a step, and the standard deviation of its noise.
     fn release(
         &self,
         run: &mut Fitting<'_, '_>,
-        examples: &Private<Examples<'_>>,
+        rows: &mut Rows<'_>,
         sample: &Sample,
         step: u64,
         w: &[f64],
     ) -> Result<(Vec<f64>, f64), Error> {
-        let mut choose = sample.of_step(step)?;
-        let sum = examples.as_ref().map(|examples| {
-            let chosen = choose(examples.rows());
-            examples.clipped(self.glm, w, &self.lattice, chosen.as_deref())
-        });
+        let coins = sample.of_step(step);
+        let sum = match rows {
+            Rows::Here(examples) => examples.as_ref().map(|examples| {
+                let chosen =
+                    coins.map(|coins| examples.at_places(&coins.places(0, examples.records())));
+                examples.clipped(self.glm, w, &self.lattice, chosen.as_deref())
+            }),
+            Rows::Kept(kept) => {
+                let (weights, radius, clip) = (w.to_vec(), run.radius, self.clip);
+                let what = What::Gradients { weights, radius, clip, coins };
+                kept.ask(run.door, 0, what)?.map(Answer::sums)
+            }
+        };
         let unit = self.lattice.step();
         run.door.sum(GRADIENT, LatticeSum { sum, bound: self.bound, unit })
     }
@@ -134,6 +152,32 @@ fn apart(glm: &Glm, constants: &Constants, radius: f64, size: usize, far: f64) -
     let error = examples::rounding(*glm, radius, size, 1.0, far) + held;
     // A null record is as far from a row as the row is long.
     constants.diameter.max(constants.lipschitz) + 2.0 * error
+}
+
+/// Rows that are here, or that somebody else keeps.
+pub(super) enum Rows<'a> {
+    Here(&'a Private<Examples<'a>>),
+    Kept(&'a mut Kept<'a>),
+}
+
+/// Rows that somebody else keeps, of a problem that is public.
+pub(super) struct Kept<'a> {
+    pub(super) rows: &'a mut dyn Keeper,
+    pub(super) program: Program,
+    pub(super) width: usize,
+    pub(super) range: (f64, f64),
+}
+
+impl Kept<'_> {
+    pub(super) fn ask(
+        &mut self,
+        door: &mut Door,
+        step: usize,
+        what: What,
+    ) -> Result<Private<Answer>, Error> {
+        let (program, width, range) = (self.program.clone(), self.width, self.range);
+        door.ask(self.rows, step, &Question::convex(Asked { program, width, range, what }))
+    }
 }
 
 /// Which rows a step sees.
@@ -152,20 +196,9 @@ impl Sample {
         Sample { stream: run.door.sampling(), chance }
     }
 
-    /// Chooses of so many rows: each on its own, by 32 bits of its own; none for all of them.
-    fn of_step(&self, step: u64) -> Result<impl FnMut(usize) -> Option<Vec<usize>>, Error> {
-        let (chance, mut bits) = (self.chance, self.stream.bits(step)?);
-        Ok(move |rows: usize| {
-            let chance = chance?;
-            let mut chosen = Vec::new();
-            for first in (0..rows).step_by(2) {
-                let word = bits.word().expect("a step has fewer words than a stream");
-                let draws = [word & 0xffff_ffff, word >> 32];
-                let both = (first..rows.min(first + 2)).zip(draws);
-                chosen.extend(both.filter(|(_, draw)| *draw < chance).map(|(row, _)| row));
-            }
-            Some(chosen)
-        })
+    /// The coins of a step; none if it sees every row.
+    fn of_step(&self, step: u64) -> Option<Coins> {
+        self.chance.map(|chance| Coins::new(&self.stream, step, chance))
     }
 
     /// The share of rows that a step sees.
@@ -175,15 +208,12 @@ impl Sample {
 }
 
 /// The weights after a descent.
-pub(crate) fn fit(
-    run: &mut Fitting<'_, '_>,
-    examples: &Private<Examples<'_>>,
-) -> Result<Vec<f64>, Error> {
+pub(crate) fn fit(run: &mut Fitting<'_, '_>, mut rows: Rows<'_>) -> Result<Vec<f64>, Error> {
     let (program, sums, sample) = (run.program, Sums::new(run)?, Sample::new(run));
     let size = program.size(run.plan.width);
     let steps = program.steps.expect("was planned");
-    let rows = run.rows * sample.rate();
-    let deviation = run.door.noise(GRADIENT) * sums.bound * sums.lattice.step() / rows;
+    let seen = run.rows * sample.rate();
+    let deviation = run.door.noise(GRADIENT) * sums.bound * sums.lattice.step() / seen;
     let step = match program.step_size {
         Some(step) => step,
         None => step_size(run, steps as f64, deviation)?,
@@ -193,8 +223,8 @@ pub(crate) fn fit(
     let kept = steps.div_ceil(2);
     for t in 0..steps {
         tell(run.watch, "step", t + 1, steps)?;
-        let (mut g, _) = sums.release(run, examples, &sample, t, &w)?;
-        g.iter_mut().for_each(|g| *g /= rows);
+        let (mut g, _) = sums.release(run, &mut rows, &sample, t, &w)?;
+        g.iter_mut().for_each(|g| *g /= seen);
         program.regulariser.add_gradient(&w, &mut g);
         w.iter_mut().zip(g).for_each(|(w, g)| *w -= step * g);
         program.regulariser.prox_in(step, &program.set, &mut w);
@@ -230,7 +260,7 @@ fn step_size(run: &Fitting<'_, '_>, steps: f64, deviation: f64) -> Result<f64, E
 /// The weights after some steps to vertices.
 pub(crate) fn frank_wolfe(
     run: &mut Fitting<'_, '_>,
-    examples: &Private<Examples<'_>>,
+    mut rows: Rows<'_>,
 ) -> Result<Vec<f64>, Error> {
     let (program, sums, sample) = (run.program, Sums::new(run)?, Sample::new(run));
     let size = program.size(run.plan.width);
@@ -238,7 +268,7 @@ pub(crate) fn frank_wolfe(
     let (mut w, mut vertex) = (program.set.center(size), vec![0.0; size]);
     for t in 0..steps {
         tell(run.watch, "step", t + 1, steps)?;
-        let (mut g, _) = sums.release(run, examples, &sample, t, &w)?;
+        let (mut g, _) = sums.release(run, &mut rows, &sample, t, &w)?;
         g.iter_mut().for_each(|g| *g /= run.rows);
         program.regulariser.add_gradient(&w, &mut g);
         program.set.lowest_point(&g, &mut vertex);
@@ -262,7 +292,7 @@ mod tests {
         let chance = (RATE * 2f64.powi(32)) as u64;
         assert_eq!(chance as f64 * 2f64.powi(-32), RATE, "a multiple of 2^-32");
         let sample = Sample { stream: Key::from_seed(1).stream("test"), chance: Some(chance) };
-        let rows = |step, count| sample.of_step(step).unwrap()(count).unwrap();
+        let rows = |step, count| sample.of_step(step).unwrap().places(0, count);
         let (all, less) = (rows(0, 100_001), rows(0, 50_000));
         let share = all.len() as f64 / 100_001.0;
         assert!((share - RATE).abs() < 5.0 * (RATE * (1.0 - RATE) / 1e5).sqrt(), "{share}");

@@ -143,6 +143,23 @@ impl<'a> Examples<'a> {
         self.target.len()
     }
 
+    /// How many records there are, null records among them.
+    pub(crate) fn records(&self) -> usize {
+        self.rows() + self.nulls.len()
+    }
+
+    /// The rows at these places among all records; null records that were left out have none.
+    pub(crate) fn at_places(&self, places: &[usize]) -> Vec<usize> {
+        if self.nulls.is_empty() {
+            return places.to_vec();
+        }
+        let row = |place: &usize| match self.nulls.binary_search(place) {
+            Ok(_) => None,
+            Err(before) => Some(place - before),
+        };
+        places.iter().filter_map(row).collect()
+    }
+
     /// The rows at these places among all records. Places beyond the last record have none.
     ///
     /// Whatever becomes of one record, all others keep their place.

@@ -3,7 +3,9 @@ use quietly_accounting::Neighbours;
 use quietly_data::{Encoding, Private, Source};
 
 use super::{
-    bolt_on, descent,
+    asked::What,
+    bolt_on,
+    descent::{self, Rows},
     examples::{Examples, Features, Shape},
     glm::Glm,
     loss::Loss,
@@ -21,12 +23,14 @@ use crate::{
     error::Error,
     expand::Expander,
     full_batch::quarters,
+    keeper::Keeper,
     linalg::dot,
     method::Method,
     model::Link,
     pass::Grid,
     plan::Plan,
     progress::{Watch, tell},
+    question::Answer,
     release::{Door, LatticeSum},
     unit::Unit,
 };
@@ -77,8 +81,8 @@ pub(crate) fn pure_radius_stage(plan: &Plan, epsilon: f64) -> Stage {
 }
 
 /// The target of a row as the loss wants it: ±1 for two classes, the number of a class, or in units of its range.
-fn target(plan: &Plan, raw: f64, range: (f64, f64)) -> f64 {
-    match plan.program().loss {
+pub(super) fn target(loss: Loss, raw: f64, range: (f64, f64)) -> f64 {
+    match loss {
         Loss::Softmax { classes } => {
             // A number that is no class makes a row the null record.
             if raw >= 0.0 && raw < classes as f64 && raw.fract() == 0.0 { raw } else { f64::NAN }
@@ -133,6 +137,13 @@ impl From<(f64, Vec<f64>)> for Weights {
     }
 }
 
+/// Whether null records keep their places: under replace-one the number of records is public, null records among them, and some
+/// methods go by a row's place.
+pub(crate) fn keeps_places(plan: &Plan) -> bool {
+    let poisson = matches!(plan.sampler, Sampler::Poisson { .. });
+    plan.budget.neighbours() == Neighbours::ReplaceOne || poisson
+}
+
 /// Reads a table and fits it.
 pub(crate) fn read(
     plan: &Plan,
@@ -142,9 +153,7 @@ pub(crate) fn read(
     door: &mut Door,
     watch: &mut Watch<'_>,
 ) -> Result<Weights, Error> {
-    // Under replace-one the number of records is public, null records among them, and some methods go by a row's place.
-    let places = plan.budget.neighbours() == Neighbours::ReplaceOne;
-    let encoding = if places { encoding.keeping_places() } else { encoding.clone() };
+    let encoding = if keeps_places(plan) { encoding.keeping_places() } else { encoding.clone() };
     let (threads, nulls) = (door.threads(), Private::new(Vec::new()));
     if source.is_sparse() {
         let rows = source.read_sparse(&encoding, threads)?;
@@ -170,7 +179,7 @@ pub(crate) fn fit(
 ) -> Result<Weights, Error> {
     let (features, raw) = rows.split();
     let target: Private<Vec<f64>> =
-        raw.map(|raw| raw.iter().map(|&y| target(plan, y, range)).collect());
+        raw.map(|raw| raw.iter().map(|&y| target(plan.program().loss, y, range)).collect());
     let (program, threads) = (plan.program(), door.threads());
     // Null records are records: their number is not public, that of all is.
     let count = target.as_ref().zip(nulls.as_ref()).map(|(rows, nulls)| rows.len() + nulls.len());
@@ -229,8 +238,8 @@ pub(crate) fn fit(
     let weights = match plan.method {
         Method::Exact => exact(&mut run, examples)?,
         Method::Amp => perturb::fit(&mut run, examples)?,
-        Method::DpGd | Method::DpSgd => descent::fit(&mut run, &examples)?,
-        Method::FrankWolfe => descent::frank_wolfe(&mut run, &examples)?,
+        Method::DpGd | Method::DpSgd => descent::fit(&mut run, Rows::Here(&examples))?,
+        Method::FrankWolfe => descent::frank_wolfe(&mut run, Rows::Here(&examples))?,
         Method::ScPsgd | Method::GdOp => bolt_on::fit(&mut run, &examples)?,
         _ => {
             // A replaced row moves a point twice as far as noise is planned for.
@@ -241,6 +250,52 @@ pub(crate) fn fit(
         }
     };
     Ok(Weights { outputs: run.parted(&weights, range), rows: None, expander: None })
+}
+
+/// Whether all that a plan asks are sums over rows.
+pub(crate) fn asks_for_sums(plan: &Plan) -> bool {
+    matches!(plan.method, Method::DpGd | Method::DpSgd | Method::FrankWolfe)
+        && !plan.program().scales
+        && plan.budget.is_private()
+}
+
+/// Fits rows that somebody else keeps, of which there are so many if that is public.
+///
+/// # Panics
+///
+/// Unless the plan [asks for sums](asks_for_sums).
+pub(crate) fn fit_kept(
+    plan: &Plan,
+    rows: &mut dyn Keeper,
+    records: Option<u64>,
+    range: (f64, f64),
+    door: &mut Door,
+    watch: &mut Watch<'_>,
+) -> Result<Weights, Error> {
+    assert!(asks_for_sums(plan), "a plan of sums");
+    let (program, width) = (plan.program(), plan.width);
+    let mut run = Fitting {
+        plan,
+        program,
+        door,
+        watch,
+        rows: records.map_or(plan.rows as f64, |n| n.max(1) as f64),
+        radius: program.longest,
+        share: 0.5,
+        offset: 0.0,
+        constant: program.constant,
+    };
+    let mut kept = descent::Kept { rows, program: program.clone(), width, range };
+    if program.finds_radius {
+        let radii = quarters(program.longest, -RADII, 0);
+        let counts = kept.ask(run.door, 0, What::Norms(radii.clone()))?.map(Answer::counts);
+        run.radius = radii[run.door.quantile(RADIUS, most_rows(plan), counts)?];
+    }
+    let weights = match plan.method {
+        Method::FrankWolfe => descent::frank_wolfe(&mut run, Rows::Kept(&mut kept))?,
+        _ => descent::fit(&mut run, Rows::Kept(&mut kept))?,
+    };
+    Ok(Weights { outputs: run.parted(&weights, range), rows: None, expander: plan.expander()? })
 }
 
 /// The minimiser itself, for plans that promise nothing.

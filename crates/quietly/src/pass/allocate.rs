@@ -12,6 +12,13 @@ pub(crate) struct Bucket {
     pub(super) targets: Vec<f64>,
 }
 
+impl Bucket {
+    /// The targets of its rows.
+    pub(crate) fn targets(&self) -> &[f64] {
+        &self.targets
+    }
+}
+
 /// A copy of the table with the rows of one step after the other, and where each step ends.
 pub(crate) fn grouped(table: &Table, steps: &[Bucket]) -> (Table, Vec<usize>) {
     let width = table.width();
@@ -169,6 +176,13 @@ impl Labels {
     /// For a run of `steps` steps, at most 65536.
     pub(crate) fn new(steps: usize) -> Self {
         Labels { dice: Dice::new(steps as u64), block: 0, labels: vec![0; BLOCK], next: BLOCK }
+    }
+
+    /// The same for rows that come after so many others.
+    pub(crate) fn after(steps: usize, rows: u64, stream: &Stream) -> Self {
+        let mut labels = Labels { block: rows / BLOCK as u64, ..Labels::new(steps) };
+        (0..rows % BLOCK as u64).for_each(|_| _ = labels.next(stream));
+        labels
     }
 
     /// The step of the next row.

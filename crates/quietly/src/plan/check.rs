@@ -127,8 +127,8 @@ impl Plan {
                 Some(design) => Some(design.stages(neighbours, 1.0)),
                 None => None,
             },
-            (Method::OnePass, Sampler::Allocation { .. }) => {
-                counted(OnePass::new(self.rows, self.width, 0.0).stages(1.0))
+            (Method::OnePass, Sampler::Allocation { steps }) => {
+                counted(OnePass::new(Some(steps)).ok()?.stages(1.0))
             }
             (Method::Auto | Method::FullBatch | Method::OnePass | Method::Exact, _) => None,
             _ if self.network.is_some() => kan::questions(self).and_then(counted),

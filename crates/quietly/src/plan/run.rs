@@ -12,6 +12,7 @@ use crate::{
     error::Error,
     exact, full_batch,
     kan::{self, Trained},
+    keeper::{Borrowed, Held, Keeper},
     method::Method,
     model::Model,
     one_pass,
@@ -200,32 +201,45 @@ impl Plan {
         let threads = door.threads();
         let want = "one of a regression; take Plan::learn for others";
         Error::unless(self.convex.is_none(), "plan", want, self.link.name())?;
-        let unit = Unit::new(self.link, range);
-        if self.reach() == Reach::Nothing && self.budget.is_private() {
-            return Ok((0.5 * range.0 + 0.5 * range.1, vec![0.0; self.width]));
-        }
         match self.method {
             Method::Exact => {
                 Ok(door.plain(table.as_ref(), |table| exact::fit(table, self.link, threads)))
             }
             Method::OnePass => {
                 let steps = self.steps();
-                let rows = one_pass::Feed::memory(table, steps, &door.sampling(), threads)?;
-                let (intercept, weights) = one_pass::fit(self, rows, &unit, door, threads, watch)?;
-                Ok(unit.back(intercept, weights))
+                let mut rows = one_pass::Steps::memory(table, steps, &door.sampling(), threads)?;
+                self.ask(&mut rows, range, door, watch)
             }
             Method::Auto | Method::FullBatch => {
-                let (intercept, weights) =
-                    full_batch::fit(self, table, &unit, door, threads, watch)?;
-                Ok(unit.back(intercept, weights))
+                self.ask(&mut Held::new(table, threads), range, door, watch)
             }
             _ => {
+                let unit = Unit::new(self.link, range);
                 let mut run =
                     recipes::Run { plan: self, table, public, unit: &unit, door, threads };
                 let (intercept, weights) = run.fit(watch)?;
                 Ok(unit.back(intercept, weights))
             }
         }
+    }
+
+    /// One pass or full batch, whoever keeps the rows.
+    pub(super) fn ask(
+        &self,
+        rows: &mut dyn Keeper,
+        range: (f64, f64),
+        door: &mut Door,
+        watch: &mut Watch<'_>,
+    ) -> Result<(f64, Vec<f64>), Error> {
+        if self.reach() == Reach::Nothing {
+            return Ok((0.5 * range.0 + 0.5 * range.1, vec![0.0; self.width]));
+        }
+        let unit = Unit::new(self.link, range);
+        let (intercept, weights) = match self.method {
+            Method::OnePass => one_pass::fit(self, rows, &unit, door, watch)?,
+            _ => full_batch::fit(self, rows, &unit, door, watch)?,
+        };
+        Ok(unit.back(intercept, weights))
     }
 
     fn steps(&self) -> usize {
@@ -287,13 +301,18 @@ impl Plan {
             convex::run::read(self, source, encoding, range, &mut door, watch)?
         } else if self.method == Method::OnePass {
             let mut door = Door::new(key, &self.stages, threads);
-            let unit = Unit::new(self.link, range);
             let bytes = source.bytes();
             let mut on = |at: u64| watch(Progress { doing: "reading", done: at, of: bytes });
             let (steps, sampling) = (self.steps(), door.sampling());
-            let rows = one_pass::Feed::read(source, encoding, steps, &sampling, threads, &mut on)?;
-            let (intercept, weights) = one_pass::fit(self, rows, &unit, &mut door, threads, watch)?;
-            Weights::from(unit.back(intercept, weights))
+            let mut rows =
+                one_pass::Steps::read(source, encoding, steps, &sampling, threads, &mut on)?;
+            self.ask(&mut rows, range, &mut door, watch)?.into()
+        } else if let (Method::FullBatch, None, Some(picks)) =
+            (self.method, &self.expansion, source.picks(encoding)?)
+        {
+            let mut door = Door::new(key, &self.stages, threads);
+            let mut rows = Borrowed { picks, threads };
+            self.ask(&mut rows, range, &mut door, watch)?.into()
         } else {
             tell(watch, "reading", 0, source.bytes())?;
             let table = source.read(encoding, threads)?;

@@ -32,6 +32,7 @@ use crate::{
     counts::tally,
     error::Error,
     full_batch::{CONSTANT, MOMENT, NORM, SCALE, quarters, row_norm},
+    keeper::Held,
     lattice::Lattice,
     linalg::{Square, dot, eigen, root},
     pass::{Cached, Grid, Linear, Query, second_moment},
@@ -112,7 +113,7 @@ pub(super) struct Gram {
 impl Gram {
     pub(super) fn release(run: &mut Run<'_>) -> Result<Self, Error> {
         let (d, threads, unit) = (run.plan.width + 1, run.threads, run.unit);
-        let norm = 1.25 * row_norm(run.plan.width, run.table, run.door, threads)?;
+        let norm = 1.25 * row_norm(run.plan.width, &mut Held::new(run.table, threads), run.door)?;
         let scale = scale(run)?;
         let plain = Linear::new(&vec![0.0; d], &identity(d));
         let rows = run

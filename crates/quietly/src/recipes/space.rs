@@ -5,6 +5,7 @@ use super::{Clip, Recipe, Run};
 use crate::{
     error::Error,
     full_batch::{self, NORM, middle},
+    keeper::Held,
     linalg::dot,
     metric::{Metric, Whitening},
     pass::{Affine, Cached, Grid, Query, Rows},
@@ -43,15 +44,15 @@ impl Space {
             let scale = (width as f64).sqrt() / feature_norm(run)?;
             return Ok((Space::Plain { scale, width }, Private::new(None)));
         }
-        let norm = 1.1 * full_batch::row_norm(width, run.table, run.door, run.threads)?;
+        let mut rows = Held::new(run.table, run.threads);
+        let norm = 1.1 * full_batch::row_norm(width, &mut rows, run.door)?;
         let start = Whitening::new(width, CONSTANT, norm, run.plan.rows);
         let later = WHITENED * (width as f64 + 1.0).sqrt();
         let cuts: Vec<f64> =
             (0..recipe.whitenings).map(|round| if round == 0 { norm } else { later }).collect();
-        let (whitening, spare) =
-            full_batch::whiten(start, &cuts, run.table, run.door, run.threads, &mut || Ok(()))?;
+        let whitening = full_batch::whiten(start, &cuts, &mut rows, run.door, &mut || Ok(()))?;
         // With no noise to spare, the metric of clipping is the whitened one.
-        Ok((Space::Whitened(Metric::new(whitening, run.plan.rows, 1e9)), spare))
+        Ok((Space::Whitened(Metric::new(whitening, run.plan.rows, 1e9)), rows.spare()))
     }
 
     /// What a feature is multiplied with, where all are alike.
@@ -69,7 +70,7 @@ impl Space {
                 let map = Affine::new(&vec![0.0; *width], &vec![*scale; *width], 1.0);
                 Cached::new(table, &map, threads)
             }
-            Space::Whitened(metric) => metric.cached(spare, table, threads),
+            Space::Whitened(metric) => metric.view(table.width()).cached(spare, table, threads),
         }
     }
 

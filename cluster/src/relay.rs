@@ -1,0 +1,149 @@
+//! What stands between `quietly fit --cluster` and the engine: work comes in by standard input, what it came to goes out by standard
+//! output.
+//!
+//! A message is its length, in four bytes, and that many bytes. Work is what [`quietly::Work`] says. The answer is one byte and then
+//! what every task came to, each with its length (0), or why there is none: because a file cannot be read (1), or because the engine failed
+//! more often than it was tried (2).
+//!
+//! Work that fails is given to the engine again: nothing was released, and whoever does it again comes to the same bytes.
+use std::{
+    io::{self, Read, Write},
+    sync::Arc,
+    time::Duration,
+};
+
+use ballista::prelude::{SessionConfigExt, SessionContextExt};
+use datafusion::{
+    arrow::array::{Array, BinaryArray, BooleanArray, RecordBatch, UInt32Array},
+    execution::SessionStateBuilder,
+    prelude::{SessionConfig, SessionContext},
+};
+use quietly_data::Private;
+
+use crate::{codec, place, scheduler::MESSAGE, tasks::Table};
+
+/// How often work is given to the engine before it is given up.
+const TRIES: u32 = 5;
+
+/// What an executor sends to its client: the one place where an answer leaves a worker, on its way to where noise is added.
+pub(crate) fn sent(answer: Private<Vec<u8>>) -> Vec<u8> {
+    answer.declassify()
+}
+
+pub(crate) async fn run(scheduler: &str) -> Result<(), String> {
+    place(scheduler)?;
+    let mut session = None;
+    while let Some(bytes) = received().map_err(|e| format!("no work: {e}"))? {
+        let tasks = Table::new(bytes).map_err(|e| e.to_string())?;
+        let mut tries = 0;
+        let reply = loop {
+            tries += 1;
+            let done = match &session {
+                Some(session) => collected(session, &tasks).await,
+                None => match connected(scheduler).await {
+                    Ok(new) => collected(session.insert(new), &tasks).await,
+                    Err(why) => Err(why),
+                },
+            };
+            match done {
+                Ok(done) => break done,
+                Err(why) if tries == TRIES => break Reply::Failed(why),
+                Err(why) => {
+                    log::warn!("the engine failed, and is tried again: {why}");
+                    session = None;
+                    tokio::time::sleep(Duration::from_secs(u64::from(tries))).await;
+                }
+            }
+        };
+        reply.send().map_err(|e| format!("nobody takes the answer: {e}"))?;
+    }
+    Ok(())
+}
+
+enum Reply {
+    Done(Vec<Vec<u8>>),
+    /// A task cannot be done by anybody.
+    Refused(String),
+    /// The engine failed.
+    Failed(String),
+}
+
+impl Reply {
+    fn send(self) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        match self {
+            Reply::Done(tasks) => {
+                bytes.push(0);
+                for task in tasks {
+                    bytes.extend((task.len() as u32).to_le_bytes());
+                    bytes.extend(task);
+                }
+            }
+            Reply::Refused(why) => {
+                bytes.push(1);
+                bytes.extend(why.into_bytes());
+            }
+            Reply::Failed(why) => {
+                bytes.push(2);
+                bytes.extend(why.into_bytes());
+            }
+        }
+        let mut out = io::stdout().lock();
+        out.write_all(&(bytes.len() as u32).to_le_bytes())?;
+        out.write_all(&bytes)?;
+        out.flush()
+    }
+}
+
+/// The next work; none when there is no more.
+fn received() -> io::Result<Option<Vec<u8>>> {
+    let mut from = io::stdin().lock();
+    let mut length = [0; 4];
+    match from.read_exact(&mut length) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        other => other?,
+    }
+    let mut bytes = vec![0; u32::from_le_bytes(length) as usize];
+    from.read_exact(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
+async fn connected(scheduler: &str) -> Result<SessionContext, String> {
+    let config = SessionConfig::new_with_ballista()
+        .with_ballista_logical_extension_codec(Arc::new(codec::Logical::default()))
+        .with_ballista_physical_extension_codec(Arc::new(codec::Physical::default()))
+        .with_ballista_grpc_client_max_message_size(MESSAGE as usize);
+    let state = SessionStateBuilder::new().with_config(config).with_default_features().build();
+    let session = SessionContext::remote_with_state(scheduler, state).await;
+    session.map_err(|e| format!("no scheduler at {scheduler}: {e}"))
+}
+
+/// What every task came to.
+async fn collected(session: &SessionContext, tasks: &Table) -> Result<Reply, String> {
+    let count = tasks.count();
+    let table = session.read_table(Arc::new(tasks.clone())).map_err(|e| e.to_string())?;
+    let batches: Vec<RecordBatch> = table.collect().await.map_err(|e| e.to_string())?;
+    let mut done: Vec<Option<Vec<u8>>> = vec![None; count];
+    for batch in &batches {
+        let (numbers, fine, what) = columns(batch).ok_or("the engine answers otherwise")?;
+        for row in 0..batch.num_rows() {
+            if !fine.value(row) {
+                return Ok(Reply::Refused(String::from_utf8_lossy(what.value(row)).into_owned()));
+            }
+            let place = done.get_mut(numbers.value(row) as usize).ok_or("a task too many")?;
+            // A record that counts twice would be worse than none.
+            if place.replace(what.value(row).to_vec()).is_some() {
+                return Err("the engine did a task twice".into());
+            }
+        }
+    }
+    match done.into_iter().collect::<Option<Vec<_>>>() {
+        Some(done) => Ok(Reply::Done(done)),
+        None => Err("the engine lost a task".into()),
+    }
+}
+
+fn columns(batch: &RecordBatch) -> Option<(&UInt32Array, &BooleanArray, &BinaryArray)> {
+    let column = |k: usize| batch.columns().get(k).map(|column| column.as_any());
+    Some((column(0)?.downcast_ref()?, column(1)?.downcast_ref()?, column(2)?.downcast_ref()?))
+}

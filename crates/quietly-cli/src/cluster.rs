@@ -1,0 +1,133 @@
+//! Rows on other machines: `--cluster`, by way of `quietly-cluster relay`.
+use std::{
+    env,
+    io::{self, Read, Write},
+    path::PathBuf,
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+};
+
+use quietly::{
+    Answer, Errand, Error, Keeper, Order, Part, Private, Question, Reading, Work, in_tasks,
+    to_bytes,
+};
+
+/// The program that is started, beside this one or on the PATH.
+const PROGRAM: &str = "quietly-cluster";
+/// About how many bytes of a table a task has, unless one says how many tasks there are.
+const TASK: u64 = 64 << 20;
+
+/// Workers of a cluster, by way of a process of ours.
+pub(crate) struct Fleet {
+    relay: Child,
+    to: Option<ChildStdin>,
+    from: ChildStdout,
+    address: String,
+    tasks: Option<usize>,
+}
+
+impl Fleet {
+    /// Starts that process.
+    pub(crate) fn reached(address: &str, tasks: Option<usize>) -> Result<Self, Error> {
+        let here = env::current_exe().ok().map(|path| path.with_file_name(PROGRAM));
+        let program = here.filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from(PROGRAM));
+        let started = Command::new(&program)
+            .args(["relay", address])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut relay = started.map_err(|e| Error::Elsewhere {
+            address: address.into(),
+            why: format!("{PROGRAM} cannot be started: {e}; build it with `make cluster` and put it on the PATH"),
+        })?;
+        let (to, from) = (relay.stdin.take(), relay.stdout.take().expect("a pipe"));
+        Ok(Fleet { relay, to, from, address: address.into(), tasks })
+    }
+
+    /// How many tasks parts are worth.
+    fn tasks(&self, parts: &[Part]) -> usize {
+        let bytes: u64 = parts.iter().map(Part::bytes).sum();
+        self.tasks.unwrap_or((bytes / TASK + 1).clamp(2, 4096) as usize)
+    }
+
+    /// Has work done: what every task came to.
+    pub(crate) fn done(
+        &mut self,
+        order: Order,
+        parts: &[Part],
+    ) -> Result<(Work, Vec<Vec<u8>>), Error> {
+        let work = Work { order, tasks: in_tasks(parts, self.tasks(parts)) };
+        if work.tasks.is_empty() {
+            return Ok((work, Vec::new()));
+        }
+        let told = |why: String| Error::Elsewhere { address: self.address.clone(), why };
+        let lost = |e: io::Error| told(format!("{PROGRAM} has ended: {e}"));
+        let bytes = to_bytes(&work);
+        let to = self.to.as_mut().expect("open until this is dropped");
+        let sent = to.write_all(&(bytes.len() as u32).to_le_bytes());
+        sent.and_then(|()| to.write_all(&bytes)).and_then(|()| to.flush()).map_err(lost)?;
+        let mut length = [0; 4];
+        self.from.read_exact(&mut length).map_err(lost)?;
+        let mut reply = vec![0; u32::from_le_bytes(length) as usize];
+        self.from.read_exact(&mut reply).map_err(lost)?;
+        match reply.split_first() {
+            Some((0, rest)) => match split(rest) {
+                Some(done) => Ok((work, done)),
+                None => Err(told("it answered something else".into())),
+            },
+            Some((_, why)) => Err(told(String::from_utf8_lossy(why).into_owned())),
+            None => Err(told("it answered nothing".into())),
+        }
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        // It ends when there is no more work.
+        drop(self.to.take());
+        let _ = self.relay.wait();
+    }
+}
+
+/// What every task came to, each behind its length.
+fn split(mut bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut all = Vec::new();
+    while let Some((length, rest)) = bytes.split_first_chunk::<4>() {
+        let (one, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        all.push(one.to_vec());
+        bytes = rest;
+    }
+    bytes.is_empty().then_some(all)
+}
+
+/// Rows of a table that workers read, step by step.
+pub(crate) struct Rows {
+    pub(crate) fleet: Fleet,
+    pub(crate) steps: Vec<Vec<Part>>,
+    pub(crate) reading: Reading,
+}
+
+impl Keeper for Rows {
+    fn ask(&mut self, step: usize, question: &Question) -> Result<Private<Answer>, Error> {
+        let errand = Errand { reading: self.reading.clone(), question: question.clone() };
+        let (work, done) = self.fleet.done(Order::Ask(errand), &self.steps[step])?;
+        work.answer(&done).ok_or_else(|| Error::Elsewhere {
+            address: self.fleet.address.clone(),
+            why: "it answered another question".into(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_are_split_where_they_end() {
+        assert_eq!(split(&[]), Some(vec![]));
+        let two = [1, 0, 0, 0, 7, 0, 0, 0, 0];
+        assert_eq!(split(&two), Some(vec![vec![7], vec![]]));
+        for bad in [&two[..3], &two[..6], &[9, 0, 0, 0, 1]] {
+            assert_eq!(split(bad), None);
+        }
+    }
+}

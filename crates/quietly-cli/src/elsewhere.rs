@@ -1,0 +1,178 @@
+//! Fits that do not hold the table: rows in parts, on this machine or on a cluster, and runs that can go on after a break.
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use quietly::{
+    Elsewhere, Encoding, Error, Journal, Keeper, Key, Method, Model, Part, Parts, Plan, Prepared,
+    Source, Watch,
+};
+
+use crate::{
+    cluster::{Fleet, Rows},
+    failure::Failure,
+    number::Count,
+};
+
+/// Where rows are asked, and whether a run can go on.
+#[derive(Args, Debug)]
+pub(crate) struct Away {
+    #[command(flatten)]
+    pub(crate) cluster: Cluster,
+    /// Where to write down what is released, so that the same command goes on after a break
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    checkpoint: Option<PathBuf>,
+}
+
+/// Which cluster.
+#[derive(Args, Debug)]
+pub(crate) struct Cluster {
+    /// Ask rows on a cluster: df://host:port of `quietly-cluster scheduler`
+    #[arg(long, value_name = "ADDRESS", hide_short_help = true)]
+    cluster: Option<String>,
+    /// How many tasks a step has on the cluster; one for every 64 MB by default
+    #[arg(long, value_name = "N", hide_short_help = true, requires = "cluster")]
+    tasks: Option<Count>,
+}
+
+impl Cluster {
+    /// Whoever does work there, if there is one.
+    pub(crate) fn fleet(&self) -> Result<Option<Fleet>, Failure> {
+        let Some(address) = &self.cluster else { return Ok(None) };
+        let tasks = self.tasks.map(|tasks| tasks.at_least_one("tasks")).transpose()?;
+        Ok(Some(Fleet::reached(address, tasks.map(|tasks| tasks.min(1 << 20) as usize))?))
+    }
+}
+
+/// The table that was prepared in a folder, if that is what was named.
+pub(crate) fn prepared(files: &[PathBuf]) -> Result<Option<Prepared>, Failure> {
+    match files {
+        [folder] => Ok(Prepared::read(folder)?),
+        _ => Ok(None),
+    }
+}
+
+/// Rows that are not held, and who keeps them.
+pub(crate) struct There {
+    rows: Box<dyn Keeper>,
+    records: u64,
+    prepared: Option<Prepared>,
+    journal: Option<Journal>,
+    /// Whether the run goes on.
+    pub(crate) goes_on: bool,
+}
+
+impl Away {
+    /// The file of the journal, if it is not to be written over.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.checkpoint.as_deref()
+    }
+
+    /// Whether a plan is run on rows that are not held.
+    pub(crate) fn is_asked_for(&self, plan: &Plan, prepared: Option<&Prepared>) -> bool {
+        self.cluster.cluster.is_some()
+            || self.checkpoint.is_some()
+            || (prepared.is_some() && plan.method == Method::OnePass)
+    }
+
+    /// Whether a journal is there already: what it costs was charged.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.checkpoint.as_ref().is_some_and(|path| path.exists())
+    }
+
+    /// Makes everything ready to ask rows; none has been read.
+    pub(crate) fn there(
+        &self,
+        plan: &Plan,
+        (source, files): (&Source, &[PathBuf]),
+        prepared: Option<Prepared>,
+        encoding: &Encoding,
+        (key, threads): (&Key, usize),
+    ) -> Result<There, Failure> {
+        plan.asks_for_sums()?;
+        let one_pass = plan.method == Method::OnePass;
+        let prepared = prepared.filter(|_| one_pass);
+        if one_pass && prepared.is_none() {
+            let (name, want) =
+                ("table", "prepared, to be asked step by step: `quietly prepare TABLE --steps T`");
+            return Err(Error::Parameter { name, want, got: "as it came".into() }.into());
+        }
+        let steps = match &prepared {
+            Some(prepared) => prepared.steps(&files[0])?,
+            None => vec![absolute(source.parts().map_err(Error::from)?)?],
+        };
+        let records = steps.iter().flatten().map(Part::records).sum();
+        let goes_on = self.goes_on();
+        let seed = match key.source() {
+            quietly_noise::Source::Seed(seed) => Some(seed),
+            quietly_noise::Source::OperatingSystem => None,
+        };
+        let journal = match &self.checkpoint {
+            Some(path) => Some(Journal::open(path, plan, &fingerprint(&steps), seed)?),
+            None => None,
+        };
+        if let Some(prepared) = &prepared {
+            let run = match &journal {
+                Some(journal) => journal.run(),
+                None => {
+                    let name = Key::from_os()?.stream("the name of a run").bits(0)?.word()?;
+                    format!("run {name:016x}")
+                }
+            };
+            prepared.claim(&files[0], &run)?;
+        }
+        let reading = plan.reading(encoding);
+        let rows: Box<dyn Keeper> = match self.cluster.fleet()? {
+            Some(fleet) => Box::new(Rows { fleet, steps, reading }),
+            None => Box::new(Parts::new(steps, reading, threads)),
+        };
+        Ok(There { rows, records, prepared, journal, goes_on })
+    }
+}
+
+impl There {
+    /// Fits the rows; `save` puts the model where it is safe, before the journal is deleted.
+    pub(crate) fn fit(
+        mut self,
+        plan: &Plan,
+        encoding: &Encoding,
+        unit: &str,
+        (key, threads): (Key, usize),
+        watch: &mut Watch<'_>,
+        save: impl FnOnce(&Model) -> Result<(), Failure>,
+    ) -> Result<Model, Failure> {
+        let mut from = Elsewhere {
+            rows: &mut *self.rows,
+            records: self.records,
+            allocation: self.prepared.as_ref().map(|prepared| &prepared.allocation),
+            journal: self.journal.take(),
+        };
+        let model = plan.fit_elsewhere(&mut from, encoding, unit, key, threads, watch)?;
+        save(&model)?;
+        if let Some(journal) = from.journal {
+            journal.finish()?;
+        }
+        Ok(model)
+    }
+}
+
+/// The same parts by paths that mean the same everywhere on a machine.
+fn absolute(parts: Vec<Part>) -> Result<Vec<Part>, Failure> {
+    let one = |mut part: Part| {
+        part.path = std::fs::canonicalize(&part.path).map_err(|e| Failure::file(&part.path, &e))?;
+        Ok(part)
+    };
+    parts.into_iter().map(one).collect()
+}
+
+/// What tells a table from others: its files, and how much there is in each. It stays in the journal, beside the table.
+fn fingerprint(steps: &[Vec<Part>]) -> String {
+    let mut files: Vec<(&Path, u64)> = Vec::new();
+    for part in steps.iter().flatten() {
+        match files.iter_mut().find(|(path, _)| *path == part.path) {
+            Some((_, bytes)) => *bytes += part.bytes(),
+            None => files.push((&part.path, part.bytes())),
+        }
+    }
+    let told: Vec<String> = files.iter().map(|(p, b)| format!("{}: {b}", p.display())).collect();
+    told.join("; ")
+}

@@ -1,0 +1,226 @@
+//! What a worker is sent to do with some parts of a table: answer a question about their rows, or prepare them.
+use std::{
+    ops::ControlFlow,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use quietly_data::{Encoding, Part, Private, Source, Table};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{
+    error::Error,
+    expand::{Expander, Expansion},
+    keeper::Keeper,
+    prepared::Preparing,
+    question::{Answer, Question},
+};
+
+/// How rows are read: all of it is public.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Reading {
+    /// How a row becomes numbers.
+    pub encoding: Encoding,
+    /// Whether null records keep their places.
+    pub places: bool,
+    /// What is made of these numbers before anything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expansion: Option<Expansion>,
+}
+
+/// How rows are read, and what is asked of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Errand {
+    /// How.
+    pub reading: Reading,
+    /// What.
+    pub question: Question,
+}
+
+impl Errand {
+    /// The answer of some parts of a table. It is the same for any number of threads, and for any order of the parts.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Data`] if a file cannot be read; no row can cause an error.
+    pub fn run(&self, parts: &[Part], threads: usize) -> Result<Private<Answer>, Error> {
+        let next = AtomicUsize::new(0);
+        let expander = match &self.reading.expansion {
+            Some(expansion) => Some(Expander::new(expansion)?),
+            None => None,
+        };
+        let work = || -> Result<Private<Answer>, Error> {
+            let mut all = self.question.nothing();
+            while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let source = Source::of_part(part)?;
+                self.rows(&source, part.before(), expander.as_ref(), &mut all)?;
+            }
+            Ok(Private::new(all))
+        };
+        std::thread::scope(|scope| {
+            let others = threads.min(parts.len()).saturating_sub(1);
+            let handles: Vec<_> = (0..others).map(|_| scope.spawn(work)).collect();
+            let mut all = work()?;
+            for handle in handles {
+                let more =
+                    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+                all = all.zip(more).map(|(mut all, more)| {
+                    all.add(&more);
+                    all
+                });
+            }
+            Ok(all)
+        })
+    }
+
+    /// Adds the answer of all rows of a source, before which the table has so many records.
+    fn rows(
+        &self,
+        source: &Source,
+        mut before: u64,
+        expander: Option<&Expander>,
+        all: &mut Answer,
+    ) -> Result<(), Error> {
+        let Reading { encoding, places, .. } = &self.reading;
+        let kept = places.then(|| encoding.keeping_places());
+        source.scan(kept.as_ref().unwrap_or(encoding), &mut |table: &Table| {
+            let expanded = expander.map(|expander| expander.public_table(table, 1));
+            all.add(&self.question.of_table(expanded.as_ref().unwrap_or(table), before));
+            before += (table.rows() + table.nulls().len()) as u64;
+            ControlFlow::Continue(())
+        })?;
+        Ok(())
+    }
+}
+
+/// What workers are sent to do, each with some parts of a table.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Order {
+    /// Answer a question.
+    Ask(Errand),
+    /// Group the records of every part by step, and tell how many each has.
+    Prepare(Preparing),
+}
+
+/// A part of a table, and its number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// The number.
+    pub number: usize,
+    /// The part.
+    pub part: Part,
+}
+
+/// What workers are sent, for all of them: an order, and the loads of every task.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Work {
+    /// What is to be done.
+    pub order: Order,
+    /// With what: each task is done by one worker, or by another if that fails.
+    pub tasks: Vec<Vec<Load>>,
+}
+
+impl Order {
+    /// Does a task with these parts, and returns what [`Work::answer`] or [`Work::sizes`] wants. It is the same whoever does it, and
+    /// however often. It is **private**.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Data`] or [`Error::File`] if a part cannot be read or written; no row can cause an error.
+    pub fn run(&self, loads: &[Load]) -> Result<Private<Vec<u8>>, Error> {
+        match self {
+            Order::Ask(errand) => {
+                let parts: Vec<Part> = loads.iter().map(|load| load.part.clone()).collect();
+                Ok(errand.run(&parts, 1)?.map(|answer| answer.to_bytes()))
+            }
+            Order::Prepare(preparing) => {
+                let write = |load: &Load| preparing.write(load.number, &load.part);
+                let sizes = loads.iter().map(write).collect::<Result<Vec<_>, _>>()?;
+                let bytes = sizes.iter().flatten().flat_map(|size| size.to_le_bytes());
+                Ok(Private::new(bytes.collect()))
+            }
+        }
+    }
+}
+
+/// What travels, as bytes. They may hold secrets: keep them from logs.
+pub fn to_bytes(what: &impl Serialize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    ciborium::into_writer(what, &mut bytes).expect("plain fields");
+    bytes
+}
+
+/// From such bytes; none if they are not.
+pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    ciborium::from_reader(bytes).ok()
+}
+
+impl Work {
+    /// The answer of all tasks together; none if something is missing.
+    pub fn answer(&self, done: &[Vec<u8>]) -> Option<Private<Answer>> {
+        let Order::Ask(Errand { question, .. }) = &self.order else { return None };
+        let mut all = question.nothing();
+        for bytes in done {
+            all.add(&Answer::from_bytes(bytes, question)?);
+        }
+        (done.len() == self.tasks.len()).then(|| Private::new(all))
+    }
+
+    /// How many records of every part are in each of `steps` steps, in the order of their numbers; none if something is missing.
+    pub fn sizes(&self, done: &[Vec<u8>], steps: usize) -> Option<Vec<Vec<u64>>> {
+        let mut all: Vec<(usize, Vec<u64>)> = Vec::new();
+        for (loads, bytes) in self.tasks.iter().zip(done) {
+            let (sizes, rest) = bytes.as_chunks::<8>();
+            if !rest.is_empty() || sizes.len() != loads.len() * steps {
+                return None;
+            }
+            let sizes: Vec<u64> = sizes.iter().map(|size| u64::from_le_bytes(*size)).collect();
+            let parts = loads.iter().zip(sizes.chunks(steps));
+            all.extend(parts.map(|(load, sizes)| (load.number, sizes.to_vec())));
+        }
+        all.sort();
+        let whole = all.iter().enumerate().all(|(k, (number, _))| k == *number);
+        (whole && done.len() == self.tasks.len())
+            .then(|| all.into_iter().map(|(_, sizes)| sizes).collect())
+    }
+}
+
+/// Parts in so many tasks, of about as many bytes each.
+pub fn in_tasks(parts: &[Part], tasks: usize) -> Vec<Vec<Load>> {
+    let all: u64 = parts.iter().map(Part::bytes).sum();
+    let share = (all / tasks.max(1) as u64).max(1);
+    let (mut done, mut loads): (u64, Vec<Vec<Load>>) = (0, Vec::new());
+    for (number, part) in parts.iter().enumerate() {
+        let load = Load { number, part: part.clone() };
+        // By where its middle lies.
+        let at = ((done + part.bytes() / 2) / share) as usize;
+        if loads.last().is_none() || at >= loads.len() {
+            loads.push(Vec::new());
+        }
+        loads.last_mut().expect("just made").push(load);
+        done += part.bytes();
+    }
+    loads
+}
+
+/// A Parquet table that is read again for every question, in parts: every row, or those of a step.
+pub struct Parts {
+    steps: Vec<Vec<Part>>,
+    reading: Reading,
+    threads: usize,
+}
+
+impl Parts {
+    /// The parts of every step: there is one step where every question is for all rows.
+    pub fn new(steps: Vec<Vec<Part>>, reading: Reading, threads: usize) -> Self {
+        Parts { steps, reading, threads }
+    }
+}
+
+impl Keeper for Parts {
+    fn ask(&mut self, step: usize, question: &Question) -> Result<Private<Answer>, Error> {
+        let errand = Errand { reading: self.reading.clone(), question: question.clone() };
+        errand.run(&self.steps[step], self.threads)
+    }
+}

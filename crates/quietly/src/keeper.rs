@@ -1,0 +1,87 @@
+//! Whoever keeps the rows of a table, and answers questions about them.
+use std::ops::Range;
+
+use quietly_data::{Picks, Private, Table};
+
+use crate::{
+    error::Error,
+    pass::{Cached, in_blocks},
+    question::{Answer, Kept, Part, Question},
+};
+
+/// Numbers that are encoded at a time: they stay in the cache until they are asked.
+pub(crate) const PART: usize = 1 << 14;
+
+/// Rows, wherever they are: whoever answers for all of them can be asked by a plan.
+pub trait Keeper {
+    /// The answer of all rows of a step; there is one step, 0, where every row is in all of them.
+    ///
+    /// # Errors
+    ///
+    /// If rows cannot be reached. No row can cause an error.
+    fn ask(&mut self, step: usize, question: &Question) -> Result<Private<Answer>, Error>;
+}
+
+/// A table that is there, encoded, and its rows as they were seen last.
+pub(crate) struct Held<'a> {
+    table: &'a Private<Table>,
+    kept: Private<Kept>,
+    threads: usize,
+}
+
+impl<'a> Held<'a> {
+    pub(crate) fn new(table: &'a Private<Table>, threads: usize) -> Self {
+        Held { table, kept: Private::new(None), threads }
+    }
+
+    /// A place for rows.
+    pub(crate) fn spare(self) -> Private<Option<Cached>> {
+        self.kept.map(|kept| kept.map(|(_, cached)| cached))
+    }
+}
+
+impl Keeper for Held<'_> {
+    fn ask(&mut self, _step: usize, question: &Question) -> Result<Private<Answer>, Error> {
+        let threads = self.threads;
+        Ok(self.table.as_ref().zip(self.kept.as_mut()).map(|(table, kept)| {
+            question.of(&mut Part { table, place: 0, these: None, kept, threads })
+        }))
+    }
+}
+
+/// A table in memory that somebody else holds: its rows are encoded anew for every question, and nothing is copied.
+pub(crate) struct Borrowed<'a> {
+    pub(crate) picks: Private<Picks<'a>>,
+    pub(crate) threads: usize,
+}
+
+impl Keeper for Borrowed<'_> {
+    fn ask(&mut self, _step: usize, question: &Question) -> Result<Private<Answer>, Error> {
+        let threads = self.threads;
+        Ok(self.picks.as_ref().map(|picks| {
+            let all = |part: Range<usize>| (part.start as u32..part.end as u32).collect();
+            ask_picked(picks, picks.records(), all, question, threads)
+        }))
+    }
+}
+
+/// Asks some records of a table in memory: a worker for each thread encodes a few and asks them while they are near.
+pub(crate) fn ask_picked(
+    picks: &Picks<'_>,
+    count: usize,
+    places: impl Fn(Range<usize>) -> Vec<u32> + Sync,
+    question: &Question,
+    threads: usize,
+) -> Answer {
+    let start = || (question.nothing(), Table::empty(picks.width()));
+    let work = |(all, rows): &mut (Answer, Table), part: Range<usize>| {
+        picks.pick(&places(part), rows);
+        all.add(&question.of_table(rows, 0));
+    };
+    // A question of d² numbers should be worth its while.
+    let part = (PART / picks.width()).max(64).max(picks.width() / 2);
+    let workers = in_blocks(count, part, threads, start, work);
+    let mut all = question.nothing();
+    workers.iter().for_each(|(answer, _)| all.add(answer));
+    all
+}

@@ -1,0 +1,283 @@
+//! Tables that were grouped by secret step beforehand, so that a run reads them once.
+//!
+//! # Why the steps are what the theorem wants
+//!
+//! Random allocation is proven for records that are each in one of T steps, uniformly and on their own, unknown to whoever sees
+//! the model. Here the step of the i-th record of the table is a function of (key, i): ChaCha20 under a key of its own makes the words, from which
+//! steps are drawn with exact odds ([`Labels`]). The files of the table are named in order, and with their sizes, when it is prepared:
+//! a record's number does not change meanwhile. A worker that is asked twice writes the same bytes under the same name, so
+//! that no record is lost or doubled, whoever fails. To whoever cannot tell ChaCha20 from random words the steps are independent and
+//! uniform; that the promise is then a computational one, the certificate says.
+//!
+//! The key is drawn from the operating system, given to workers, never written down and forgotten when all parts are written. The
+//! prepared table itself tells the steps: it is as secret as the table and more.
+//!
+//! # Why one run may use it
+//!
+//! Two runs over one allocation are not two independent draws: their prices do not add up as the theorem wants. The first run leaves
+//! its mark before it reads a row, and no other run is let in. (An allocation from a seed promises nothing, and may be used again.)
+use std::{
+    fmt,
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use quietly_data::{Part, Source};
+use quietly_noise::{Key, Stream};
+use serde::{Deserialize, Serialize};
+
+use crate::{error::Error, pass::Labels};
+
+/// The file that tells what a folder holds.
+const MANIFEST: &str = "prepared.json";
+/// The file that tells which run has used it.
+const USED: &str = "used";
+/// About how many bytes of a table are grouped at a time.
+const GROUPED: u64 = 256 << 20;
+
+/// How records came to their steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Allocation {
+    /// What tells it from others.
+    pub id: String,
+    /// How many steps there are.
+    pub steps: u64,
+    /// Where the steps came from.
+    pub randomness: String,
+    /// From a fixed seed: not for release.
+    pub test_only: bool,
+}
+
+impl fmt::Display for Allocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Allocation { id, steps, randomness, .. } = self;
+        write!(
+            f,
+            "each row in one of {steps}, by its place: allocation {id}, {randomness}, which was then deleted"
+        )
+    }
+}
+
+/// A table that was prepared.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Prepared {
+    quietly_prepared: u32,
+    /// How records came to their steps.
+    pub allocation: Allocation,
+    /// The files that it was made of.
+    pub from: Vec<PathBuf>,
+    /// For every file, how many records each step has: **private**.
+    parts: Vec<Vec<u64>>,
+}
+
+/// What a worker needs to prepare a part. **It holds the secret of all steps**, which is never printed.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Preparing {
+    secret: Vec<u8>,
+    steps: usize,
+    folder: PathBuf,
+}
+
+impl fmt::Debug for Preparing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Preparing").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Preparing {
+    fn drop(&mut self) {
+        self.secret.fill(0);
+    }
+}
+
+impl Preparing {
+    /// Writes one part, by its number, and tells how many records each step has there: **private**.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Data`] if the part cannot be read, [`Error::File`] if its copy cannot be written.
+    ///
+    /// # Panics
+    ///
+    /// If this was not made by [`Prepared::begin`].
+    pub fn write(&self, number: usize, part: &Part) -> Result<Vec<u64>, Error> {
+        let source = quietly_noise::Source::Seed(0);
+        let stream = Stream::from_secret(&self.secret, "steps", source).expect("a secret");
+        let mut labels = Labels::after(self.steps, part.before(), &stream);
+        let path = self.folder.join(file(number));
+        let written = Source::regroup(part, &path, self.steps, &mut || labels.next(&stream));
+        written.map_err(|error| match error {
+            quietly_data::Error::Unreadable { path: at, problem } if at == path => {
+                told(&path, &format!("this cannot be written: {problem}"))
+            }
+            error => error.into(),
+        })
+    }
+}
+
+fn file(number: usize) -> String {
+    format!("part-{number:06}.parquet")
+}
+
+impl Prepared {
+    /// Begins to prepare a table in a new folder: what every worker needs, and the parts in order.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] for a number of steps that cannot be, [`Error::Data`] if the table is not Parquet, [`Error::File`] if
+    /// the folder is there and not empty.
+    pub fn begin(
+        source: &Source,
+        steps: usize,
+        folder: &Path,
+        key: &Key,
+    ) -> Result<(Self, Preparing, Vec<Part>), Error> {
+        Error::unless((1..=65536).contains(&steps), "steps", "from 1 to 65536", steps)?;
+        let parts = joined(source.parts()?.into_iter().filter(|part| part.records() > 0).collect());
+        fs::create_dir_all(folder).map_err(|e| told(folder, &e))?;
+        let mut there = fs::read_dir(folder).map_err(|e| told(folder, &e))?;
+        if there.next().is_some() {
+            return Err(told(
+                folder,
+                &"there is something in this folder; name one that is new or empty",
+            ));
+        }
+        let stream = key.stream("which rows belong to which step");
+        let id = key.stream("the name of an allocation").bits(0)?.word()?;
+        let allocation = Allocation {
+            id: format!("{id:016x}"),
+            steps: steps as u64,
+            randomness: key.source().to_string(),
+            test_only: !key.source().is_private(),
+        };
+        let folder = fs::canonicalize(folder).map_err(|e| told(folder, &e))?;
+        let preparing = Preparing { secret: stream.secret().to_vec(), steps, folder };
+        let from = source.files().map(Into::into).collect();
+        let prepared = Prepared { quietly_prepared: 1, allocation, from, parts: Vec::new() };
+        Ok((prepared, preparing, parts))
+    }
+
+    /// Ends it: `sizes` are what [`Preparing::write`] said of every part, in order.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] if that cannot be written.
+    pub fn finish(mut self, folder: &Path, sizes: Vec<Vec<u64>>) -> Result<Self, Error> {
+        self.parts = sizes;
+        let path = folder.join(MANIFEST);
+        let text = serde_json::to_string(&self).expect("plain fields");
+        write_new(&path, text.as_bytes()).map_err(|e| told(&path, &e))?;
+        Ok(self)
+    }
+
+    /// The table that was prepared in a folder; none if it is no such folder.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] if it was not finished, or is of another version.
+    pub fn read(folder: &Path) -> Result<Option<Self>, Error> {
+        let path = folder.join(MANIFEST);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e)
+                if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+            {
+                let begun = folder.is_dir() && folder.join(file(0)).exists();
+                let why =
+                    "this table was not prepared to its end; delete the folder and prepare it anew";
+                return if begun { Err(told(folder, &why)) } else { Ok(None) };
+            }
+            Err(error) => return Err(told(&path, &error)),
+        };
+        let other = || {
+            told(&path, &"this is not a prepared table that this version can read; prepare it anew")
+        };
+        let prepared: Prepared = serde_json::from_str(&text).map_err(|_| other())?;
+        let fits = |part: &Vec<u64>| part.len() as u64 == prepared.allocation.steps;
+        if prepared.quietly_prepared != 1 || !prepared.parts.iter().all(fits) {
+            return Err(other());
+        }
+        Ok(Some(prepared))
+    }
+
+    /// The parts of every step.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Data`] if they are not there, or have other sizes.
+    pub fn steps(&self, folder: &Path) -> Result<Vec<Vec<Part>>, Error> {
+        let mut steps = vec![Vec::new(); self.allocation.steps as usize];
+        let folder = fs::canonicalize(folder).map_err(|e| told(folder, &e))?;
+        for (number, sizes) in self.parts.iter().enumerate() {
+            let path = folder.join(file(number));
+            // A step without records in a part has no row group there.
+            let there = sizes.iter().enumerate().filter(|(_, records)| **records > 0);
+            let groups = Source::open([&path], &Default::default())?.parts()?;
+            let there: Vec<(usize, u64)> = there.map(|(step, records)| (step, *records)).collect();
+            let fits = groups.len() == there.len()
+                && groups
+                    .iter()
+                    .zip(&there)
+                    .all(|(group, (_, records))| group.records() == *records);
+            if !fits {
+                return Err(told(&path, &"this is not what was prepared; prepare the table anew"));
+            }
+            groups.into_iter().zip(there).for_each(|(group, (step, _))| steps[step].push(group));
+        }
+        Ok(steps)
+    }
+
+    /// How many records there are: **private**, unless the relation makes it public.
+    pub fn records(&self) -> u64 {
+        self.parts.iter().flatten().sum()
+    }
+
+    /// Marks the table as used by a run, before its first row is read. A run that goes on comes with the name that it had.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] if another run has used it.
+    pub fn claim(&self, folder: &Path, run: &str) -> Result<(), Error> {
+        if self.allocation.test_only {
+            return Ok(());
+        }
+        let path = folder.join(USED);
+        match write_new(&path, run.as_bytes()) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let same = fs::read_to_string(&path).is_ok_and(|there| there == run);
+                let why = "the steps of this table were used by another run: two runs over the same steps are not covered by \
+                           what each is charged; prepare the table anew";
+                if same { Ok(()) } else { Err(told(folder, &why)) }
+            }
+            Err(error) => Err(told(&path, &error)),
+        }
+    }
+}
+
+/// Consecutive row groups of a file, joined to parts of some size.
+fn joined(groups: Vec<Part>) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for group in groups {
+        match parts.last_mut() {
+            Some(last) if last.path == group.path && last.bytes() + group.bytes() <= GROUPED => {
+                last.join(group);
+            }
+            _ => parts.push(group),
+        }
+    }
+    parts
+}
+
+/// Writes a file that is not there yet, whole and flushed.
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn told(path: &Path, why: &dyn fmt::Display) -> Error {
+    Error::File { path: path.display().to_string(), why: why.to_string() }
+}
