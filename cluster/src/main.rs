@@ -10,6 +10,7 @@ use std::{net::IpAddr, path::PathBuf, process::ExitCode};
 
 use clap::{Args, Parser, Subcommand};
 
+mod bench;
 mod codec;
 mod example;
 mod executor;
@@ -38,6 +39,8 @@ enum Verb {
     Executor(Executor),
     /// Write a made-up Parquet table to try a cluster on
     Example(Example),
+    /// What a cluster carries beside one machine, on a made-up table
+    Bench(Bench),
     /// Take work from standard input: what `quietly fit --cluster` starts
     #[command(hide = true)]
     Relay {
@@ -117,6 +120,22 @@ struct Example {
     files: usize,
 }
 
+#[derive(Args, Debug)]
+struct Bench {
+    /// A table that `quietly-cluster example` wrote
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+    /// The scheduler: df://host:port
+    #[arg(value_name = "SCHEDULER", default_value = "df://127.0.0.1:50050")]
+    scheduler: String,
+    /// Threads of the one machine
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    threads: usize,
+    /// How often each is measured; the best counts
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    times: usize,
+}
+
 /// The host and the port of a scheduler's address.
 fn place(address: &str) -> Result<(String, u16), String> {
     let bad = || format!("the scheduler must be df://host:port, but is {address:?}");
@@ -135,6 +154,7 @@ fn main() -> ExitCode {
             match cli.verb {
                 Verb::Scheduler(asked) => scheduler::run(&asked).await,
                 Verb::Executor(asked) => executor::run(&asked).await,
+                Verb::Bench(asked) => bench::run(&asked).await,
                 Verb::Example(asked) => example::run(&asked),
                 Verb::Relay { scheduler } => relay::run(&scheduler).await,
             }

@@ -9,7 +9,7 @@
 use std::{
     io::{self, Read, Write},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use ballista::prelude::{SessionConfigExt, SessionContextExt};
@@ -19,11 +19,20 @@ use datafusion::{
     prelude::{SessionConfig, SessionContext},
 };
 use quietly_data::Private;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
 use crate::{codec, place, scheduler::MESSAGE, tasks::Table};
 
 /// How often work is given to the engine before it is given up.
-const TRIES: u32 = 5;
+const TRIES: u32 = 3;
+/// How long there may be no executor.
+const PATIENCE: Duration = Duration::from_secs(25);
+
+/// The host and the port of a scheduler.
+type Place = (String, u16);
 
 /// What an executor sends to its client: the one place where an answer leaves a worker, on its way to where noise is added.
 pub(crate) fn sent(answer: Private<Vec<u8>>) -> Vec<u8> {
@@ -31,33 +40,98 @@ pub(crate) fn sent(answer: Private<Vec<u8>>) -> Vec<u8> {
 }
 
 pub(crate) async fn run(scheduler: &str) -> Result<(), String> {
-    place(scheduler)?;
-    let mut session = None;
+    let mut engine = Engine::new(scheduler)?;
     while let Some(bytes) = received().map_err(|e| format!("no work: {e}"))? {
-        let tasks = Table::new(bytes).map_err(|e| e.to_string())?;
-        let mut tries = 0;
-        let reply = loop {
-            tries += 1;
-            let done = match &session {
-                Some(session) => collected(session, &tasks).await,
-                None => match connected(scheduler).await {
-                    Ok(new) => collected(session.insert(new), &tasks).await,
-                    Err(why) => Err(why),
-                },
-            };
-            match done {
-                Ok(done) => break done,
-                Err(why) if tries == TRIES => break Reply::Failed(why),
-                Err(why) => {
-                    log::warn!("the engine failed, and is tried again: {why}");
-                    session = None;
-                    tokio::time::sleep(Duration::from_secs(u64::from(tries))).await;
-                }
-            }
-        };
+        let reply = engine.reply(bytes).await?;
         reply.send().map_err(|e| format!("nobody takes the answer: {e}"))?;
     }
     Ok(())
+}
+
+/// The engine, as its client sees it.
+pub(crate) struct Engine {
+    scheduler: String,
+    place: Place,
+    session: Option<SessionContext>,
+}
+
+impl Engine {
+    pub(crate) fn new(scheduler: &str) -> Result<Self, String> {
+        Ok(Engine { scheduler: scheduler.into(), place: place(scheduler)?, session: None })
+    }
+
+    pub(crate) fn address(&self) -> String {
+        self.scheduler.clone()
+    }
+
+    /// What every task of some work came to.
+    pub(crate) async fn done(&mut self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, String> {
+        match self.reply(bytes).await? {
+            Reply::Done(done) => Ok(done),
+            Reply::Refused(why) | Reply::Failed(why) => Err(why),
+        }
+    }
+
+    async fn reply(&mut self, bytes: Vec<u8>) -> Result<Reply, String> {
+        let tasks = Table::new(bytes).map_err(|e| e.to_string())?;
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let place = self.place.clone();
+            let done = tokio::select! {
+                done = self.tried(&tasks) => done,
+                // The engine would wait for ever.
+                why = deserted(&place) => return Ok(Reply::Failed(why)),
+            };
+            match done {
+                Ok(done) => return Ok(done),
+                Err(why) if tries == TRIES => return Ok(Reply::Failed(why)),
+                Err(why) => {
+                    log::warn!("the engine failed, and is tried again: {why}");
+                    self.session = None;
+                    tokio::time::sleep(Duration::from_secs(u64::from(tries))).await;
+                }
+            }
+        }
+    }
+
+    /// Gives work to the engine.
+    async fn tried(&mut self, tasks: &Table) -> Result<Reply, String> {
+        // Work that comes before the first executor is not given to those that come later.
+        while !is_ready(&self.place).await {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        match &mut self.session {
+            Some(session) => collected(session, tasks).await,
+            none => collected(none.insert(connected(&self.scheduler).await?), tasks).await,
+        }
+    }
+}
+
+/// Returns when there was no executor for a while, or no scheduler.
+async fn deserted(place: &Place) -> String {
+    let mut since = Instant::now();
+    while since.elapsed() < PATIENCE {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        if is_ready(place).await {
+            since = Instant::now();
+        }
+    }
+    let (host, port) = place;
+    let seconds = PATIENCE.as_secs();
+    format!("for {seconds} seconds there was no scheduler at {host}:{port}, or it had no executor")
+}
+
+/// Whether there is a scheduler, and it has an executor: it says so to whoever asks for a page.
+async fn is_ready((host, port): &Place) -> bool {
+    let asked = async {
+        let mut stream = TcpStream::connect((host.as_str(), *port)).await?;
+        stream.write_all(b"GET /readyz HTTP/1.0\r\n\r\n").await?;
+        let mut start = [0; 12];
+        stream.read_exact(&mut start).await?;
+        io::Result::Ok(start.ends_with(b" 200"))
+    };
+    matches!(tokio::time::timeout(Duration::from_secs(2), asked).await, Ok(Ok(true)))
 }
 
 enum Reply {

@@ -30,6 +30,8 @@ pub(crate) async fn run(asked: &Scheduler) -> Result<(), String> {
         executor_timeout_seconds: LOST_AFTER,
         expire_dead_executor_interval_seconds: 2,
         no_executors_grace_period_seconds: LOST_AFTER,
+        // Clients ask whether there is one.
+        min_ready_executors: 1,
         // Sums are private: they are not kept longer than the client needs to fetch them.
         finished_job_data_clean_up_interval_seconds: 30,
         finished_job_state_clean_up_interval_seconds: 60,

@@ -21,7 +21,11 @@ impl Scratch {
         let told = |e: std::io::Error| format!("no scratch folder in {}: {e}", inside.display());
         fs::create_dir_all(&inside).map_err(told)?;
         remove_left_behind(&inside);
-        let folder = tempfile::Builder::new().prefix(NAME).tempdir_in(&inside).map_err(told)?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(NAME);
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+        let folder = builder.tempdir_in(&inside).map_err(told)?;
         let lock = File::create(lock_of(folder.path())).map_err(told)?;
         lock.try_lock().map_err(|e| told(e.into()))?;
         Ok(Scratch { folder, _lock: lock })
@@ -79,6 +83,12 @@ mod tests {
         assert!(!dead.exists() && other.exists());
         assert!(living.path().exists() && next.path().exists());
         let (one, two) = (living.path().to_path_buf(), next.path().to_path_buf());
+        #[cfg(unix)]
+        {
+            let mode =
+                std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&one).unwrap().permissions());
+            assert_eq!(mode & 0o777, 0o700);
+        }
         drop((living, next));
         assert!(!one.exists() && !two.exists());
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);

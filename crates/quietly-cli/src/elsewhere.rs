@@ -55,10 +55,9 @@ pub(crate) fn prepared(files: &[PathBuf]) -> Result<Option<Prepared>, Failure> {
 pub(crate) struct There {
     rows: Box<dyn Keeper>,
     records: u64,
-    prepared: Option<Prepared>,
-    journal: Option<Journal>,
-    /// Whether the run goes on.
-    pub(crate) goes_on: bool,
+    prepared: Option<(Prepared, PathBuf)>,
+    /// Where the journal is, and which table it is about.
+    checkpoint: Option<(PathBuf, String)>,
 }
 
 impl Away {
@@ -79,53 +78,40 @@ impl Away {
         self.checkpoint.as_ref().is_some_and(|path| path.exists())
     }
 
-    /// Makes everything ready to ask rows; none has been read.
+    /// Makes everything ready to ask rows; none has been read, and nothing is charged.
     pub(crate) fn there(
         &self,
         plan: &Plan,
         (source, files): (&Source, &[PathBuf]),
         prepared: Option<Prepared>,
         encoding: &Encoding,
-        (key, threads): (&Key, usize),
+        threads: usize,
     ) -> Result<There, Failure> {
         plan.asks_for_sums()?;
         let one_pass = plan.method == Method::OnePass;
-        let prepared = prepared.filter(|_| one_pass);
-        if one_pass && prepared.is_none() {
-            let (name, want) =
-                ("table", "prepared, to be asked step by step: `quietly prepare TABLE --steps T`");
-            return Err(Error::Parameter { name, want, got: "as it came".into() }.into());
-        }
+        let prepared = prepared.filter(|_| one_pass).map(|prepared| (prepared, files[0].clone()));
         let steps = match &prepared {
-            Some(prepared) => prepared.steps(&files[0])?,
+            Some((prepared, folder)) => {
+                if !self.goes_on() {
+                    prepared.check_unused(folder)?;
+                }
+                prepared.steps(folder)?
+            }
+            None if one_pass => {
+                let (name, got) = ("table", "as it came".into());
+                let want = "prepared, to be asked step by step: `quietly prepare TABLE --steps T --output FOLDER`";
+                return Err(Error::Parameter { name, want, got }.into());
+            }
             None => vec![absolute(source.parts().map_err(Error::from)?)?],
         };
         let records = steps.iter().flatten().map(Part::records).sum();
-        let goes_on = self.goes_on();
-        let seed = match key.source() {
-            quietly_noise::Source::Seed(seed) => Some(seed),
-            quietly_noise::Source::OperatingSystem => None,
-        };
-        let journal = match &self.checkpoint {
-            Some(path) => Some(Journal::open(path, plan, &fingerprint(&steps), seed)?),
-            None => None,
-        };
-        if let Some(prepared) = &prepared {
-            let run = match &journal {
-                Some(journal) => journal.run(),
-                None => {
-                    let name = Key::from_os()?.stream("the name of a run").bits(0)?.word()?;
-                    format!("run {name:016x}")
-                }
-            };
-            prepared.claim(&files[0], &run)?;
-        }
+        let checkpoint = self.checkpoint.clone().map(|path| (path, fingerprint(&steps)));
         let reading = plan.reading(encoding);
         let rows: Box<dyn Keeper> = match self.cluster.fleet()? {
             Some(fleet) => Box::new(Rows { fleet, steps, reading }),
             None => Box::new(Parts::new(steps, reading, threads)),
         };
-        Ok(There { rows, records, prepared, journal, goes_on })
+        Ok(There { rows, records, prepared, checkpoint })
     }
 }
 
@@ -140,11 +126,29 @@ impl There {
         watch: &mut Watch<'_>,
         save: impl FnOnce(&Model) -> Result<(), Failure>,
     ) -> Result<Model, Failure> {
+        let seed = match key.source() {
+            quietly_noise::Source::Seed(seed) => Some(seed),
+            quietly_noise::Source::OperatingSystem => None,
+        };
+        let journal = match &self.checkpoint {
+            Some((path, table)) => Some(Journal::open(path, plan, table, seed)?),
+            None => None,
+        };
+        if let Some((prepared, folder)) = &self.prepared {
+            let run = match &journal {
+                Some(journal) => journal.run(),
+                None => {
+                    let name = Key::from_os()?.stream("the name of a run").bits(0)?.word()?;
+                    format!("run {name:016x}")
+                }
+            };
+            prepared.claim(folder, &run)?;
+        }
         let mut from = Elsewhere {
             rows: &mut *self.rows,
             records: self.records,
-            allocation: self.prepared.as_ref().map(|prepared| &prepared.allocation),
-            journal: self.journal.take(),
+            allocation: self.prepared.as_ref().map(|(prepared, _)| &prepared.allocation),
+            journal,
         };
         let model = plan.fit_elsewhere(&mut from, encoding, unit, key, threads, watch)?;
         save(&model)?;

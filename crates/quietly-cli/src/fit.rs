@@ -288,25 +288,23 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let open = |file: &PathBuf| reading.open(std::slice::from_ref(file), schema.features);
     let public = fit.recipe.public.as_ref().map(open).transpose()?;
     let what = format!("{} of {}", title(plan.link, plan.network.is_some()), columns.target);
-    let away = fit.away.is_asked_for(&plan, prepared.as_ref());
-    if away {
-        plan.asks_for_sums()?;
-    }
-    // A run that goes on was charged when it began.
-    let left = match fit.away.goes_on() {
-        true => None,
-        false => fit.charging.charge(&what, plan.budget)?,
-    };
-    let there = match away {
+    let there = match fit.away.is_asked_for(&plan, prepared.as_ref()) {
         true => {
             let from = (&source, &fit.table.files[..]);
-            Some(fit.away.there(&plan, from, prepared, &encoding, (&key, threads))?)
+            Some(fit.away.there(&plan, from, prepared, &encoding, threads)?)
         }
         false => None,
     };
-    if there.as_ref().is_some_and(|there| there.goes_on) && !reading.json {
-        screen.say("this run goes on where it was broken off; it was charged when it began")?;
-    }
+    // A run that goes on was charged when it began.
+    let left = match fit.away.goes_on() {
+        true => {
+            if !reading.json {
+                screen.say("this run goes on where it was broken off, and is not charged again")?;
+            }
+            None
+        }
+        false => fit.charging.charge(&what, plan.budget)?,
+    };
     let progress = Progress::new("reading");
     let mut watch = |at: quietly::Progress| {
         progress.say(&at.to_string());

@@ -238,22 +238,30 @@ impl Prepared {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if another run has used it.
+    /// As [`check_unused`](Self::check_unused).
     pub fn claim(&self, folder: &Path, run: &str) -> Result<(), Error> {
         if self.allocation.test_only {
             return Ok(());
         }
         let path = folder.join(USED);
         match write_new(&path, run.as_bytes()) {
-            Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let same = fs::read_to_string(&path).is_ok_and(|there| there == run);
-                let why = "the steps of this table were used by another run: two runs over the same steps are not covered by \
-                           what each is charged; prepare the table anew";
-                if same { Ok(()) } else { Err(told(folder, &why)) }
+                if same { Ok(()) } else { self.check_unused(folder) }
             }
-            Err(error) => Err(told(&path, &error)),
+            done => done.map_err(|e| told(&path, &e)),
         }
+    }
+
+    /// Whether no run has used the table.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] if one has; [`Error::File`] if that cannot be told.
+    pub fn check_unused(&self, folder: &Path) -> Result<(), Error> {
+        let there = folder.join(USED).try_exists().map_err(|e| told(folder, &e))?;
+        let want = "prepared anew: two runs over the same steps are not covered by what each is charged";
+        Error::unless(!there || self.allocation.test_only, "table", want, "used by another run")
     }
 }
 

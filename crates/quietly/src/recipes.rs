@@ -85,7 +85,7 @@ pub(crate) fn plan(plan: &mut Plan, wishes: &Wishes, mu: f64) -> Result<bool, Er
     let fine = regression && links.contains(&plan.link);
     Error::unless(fine, "method", want, plan.method.name())?;
     let Some((sampler, mut recipe)) = recipe(plan, wishes, mu)? else {
-        wishes.none()?;
+        wishes.none(plan.method)?;
         return statistics(plan, mu);
     };
     let unused = wishes.public && !matches!(recipe.clip, Clip::Public { .. });
@@ -166,9 +166,10 @@ fn statistics(plan: &mut Plan, mu: f64) -> Result<bool, Error> {
 const UNUSED: &str = "left out with this method, which has no use for it";
 
 impl Wishes {
-    /// Refuses wishes for a method that has no use for any.
-    fn none(&self) -> Result<(), Error> {
-        Error::unless(self.steps.is_none(), "steps", UNUSED, "given")?;
+    /// Refuses wishes for a method that has no use for any, but for steps of one pass.
+    fn none(&self, method: Method) -> Result<(), Error> {
+        let steps = method == Method::OnePass || self.steps.is_none();
+        Error::unless(steps, "steps", UNUSED, "given")?;
         Error::unless(self.step_size.is_none(), "step size", UNUSED, "given")?;
         Error::unless(self.radius.is_none(), "radius", UNUSED, "given")?;
         Error::unless(!self.public, "public table", UNUSED, "given")

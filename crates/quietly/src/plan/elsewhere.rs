@@ -81,16 +81,16 @@ impl Plan {
         let (target, range) = (target.clone(), (target.lo, target.hi));
         let origin = Some(key.source());
         let mut door = Door::new(key, &self.stages, threads).with_journal(from.journal.take());
-        let fitted = if self.convex.is_some() {
+        // What was released in answer to a question that is broken off has gone nowhere, and is forgotten.
+        let weights = if self.convex.is_some() {
             let public = self.budget.neighbours() == Neighbours::ReplaceOne;
             let records = public.then_some(from.records);
-            convex::run::fit_kept(self, from.rows, records, range, &mut door, watch)
+            convex::run::fit_kept(self, from.rows, records, range, &mut door, watch)?
         } else {
-            self.ask(from.rows, range, &mut door, watch).map(Into::into)
+            self.ask(from.rows, range, &mut door, watch)?.into()
         };
-        // What was released is on the disk before anybody has it, or hears that something else went wrong.
+        // The last page is on the disk before anybody has the model.
         from.journal = door.close()?;
-        let weights = fitted?;
         let mut certificate = self.certificate(unit_of_privacy, origin)?;
         if let (Sampler::Allocation { .. }, Some(allocation)) = (self.sampler, from.allocation) {
             certificate.record(allocation);

@@ -22,6 +22,9 @@ use crate::{
     unit::Unit,
 };
 
+/// Bytes of a table in memory that may be copied: what a reader holds of a file at one time.
+const SMALL: f64 = 24e6;
+
 /// What a fit reads.
 #[derive(Clone, Copy)]
 pub struct Reads<'a> {
@@ -223,6 +226,13 @@ impl Plan {
         }
     }
 
+    /// Whether a table in memory is asked where it is, question by question, rather than copied: a copy is faster, and what is
+    /// small may be copied.
+    fn borrows(&self) -> bool {
+        let bytes = self.rows as f64 * (self.width + 1) as f64 * 13.0;
+        self.method == Method::FullBatch && self.expansion.is_none() && bytes > SMALL
+    }
+
     /// One pass or full batch, whoever keeps the rows.
     pub(super) fn ask(
         &self,
@@ -307,9 +317,7 @@ impl Plan {
             let mut rows =
                 one_pass::Steps::read(source, encoding, steps, &sampling, threads, &mut on)?;
             self.ask(&mut rows, range, &mut door, watch)?.into()
-        } else if let (Method::FullBatch, None, Some(picks)) =
-            (self.method, &self.expansion, source.picks(encoding)?)
-        {
+        } else if let (true, Some(picks)) = (self.borrows(), source.picks(encoding)?) {
             let mut door = Door::new(key, &self.stages, threads);
             let mut rows = Borrowed { picks, threads };
             self.ask(&mut rows, range, &mut door, watch)?.into()

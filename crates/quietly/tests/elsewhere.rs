@@ -1,0 +1,253 @@
+//! Rows that somebody else keeps: in parts, prepared, and asked by runs that are broken off.
+use std::{fs, ops::ControlFlow, path::Path, sync::Arc};
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+use parquet::{arrow::ArrowWriter, file::properties::WriterProperties};
+use quietly::{
+    Answer, Asked, Budget, Elsewhere, Encoding, Error, Family, Journal, Keeper, Key, Link, Method,
+    Model, Part, Parts, Plan, Prepared, Private, Question, Regression, Schema, Source,
+};
+
+/// A table of so many rows in two files, with gaps.
+fn table(folder: &Path, rows: usize) -> Source {
+    let column = |k: u64| -> ArrayRef {
+        let number = |i: u64| {
+            let x = (i * 2_654_435_761 + k * 40_503).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+            x as f64 / 2f64.powi(23) - 1.0
+        };
+        let y = |i: u64| 0.5 * number(i) + if k == 3 { 0.2 } else { 0.0 };
+        let cell = |i: u64| if i % 97 == k { None } else { Some(if k == 3 { y(i) } else { number(i) }) };
+        Arc::new((0..rows as u64).map(cell).collect::<Float64Array>())
+    };
+    let names = ["a", "b", "c", "y"];
+    let columns = names.iter().enumerate().map(|(k, name)| (*name, column(k as u64), true));
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+    let half = (rows / 2 + 7).min(rows);
+    for (file, part) in [batch.slice(0, half), batch.slice(half, rows - half)].iter().enumerate() {
+        let file = fs::File::create(folder.join(format!("{file}.parquet"))).unwrap();
+        let small = WriterProperties::builder().set_max_row_group_row_count(Some(900)).build();
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(small)).unwrap();
+        writer.write(part).unwrap();
+        writer.close().unwrap();
+    }
+    Source::open([folder], &Default::default()).unwrap()
+}
+
+fn encoding(source: &Source) -> Encoding {
+    let schema = "rows = 6000\n[columns]\na = { range = [-1, 1] }\nb = { range = [-1, 1], missing = \"drop\" }\n\
+                  c = { range = [-1, 1] }\ny = { range = [-1, 1] }";
+    Encoding::new(&Schema::parse(schema).unwrap(), source.columns(), None, Some("y")).unwrap()
+}
+
+fn plan(method: Method) -> Plan {
+    let budget = Budget::new(2.0, 1e-6).unwrap();
+    let regression = Regression::new(Link::Linear).method(method);
+    let regression = if method == Method::OnePass { regression.steps(12) } else { regression };
+    regression.plan(6000, 3, budget).unwrap()
+}
+
+/// A keeper that gives up before the question of some number, and counts.
+struct Tired<'a> {
+    rows: &'a mut dyn Keeper,
+    asked: usize,
+    until: usize,
+}
+
+impl Keeper for Tired<'_> {
+    fn ask(&mut self, step: usize, question: &Question) -> Result<Private<Answer>, Error> {
+        if self.asked == self.until {
+            return Err(Error::Elsewhere { address: "here".into(), why: "enough".into() });
+        }
+        self.asked += 1;
+        self.rows.ask(step, question)
+    }
+}
+
+fn fit(
+    plan: &Plan,
+    rows: &mut dyn Keeper,
+    encoding: &Encoding,
+    journal: Option<Journal>,
+    seed: u64,
+) -> Result<Model, Error> {
+    let mut from = Elsewhere { rows, records: 6000, allocation: None, journal };
+    let quiet = &mut |_| ControlFlow::Continue(());
+    plan.fit_elsewhere(&mut from, encoding, "row", Key::from_seed(seed), 2, quiet)
+}
+
+fn in_parts(source: &Source, plan: &Plan, encoding: &Encoding) -> Parts {
+    Parts::new(vec![source.parts().unwrap()], plan.reading(encoding), 2)
+}
+
+#[test]
+fn rows_in_parts_give_the_bits_of_rows_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = table(folder.path(), 6000);
+    let encoding = encoding(&source);
+    let quiet = &mut |_| ControlFlow::Continue(());
+    let mut plans = vec![plan(Method::FullBatch)];
+    for method in ["dp-gd", "dp-sgd", "frank-wolfe"] {
+        let mut asked = Asked::new(Family::Robust);
+        (asked.method, asked.steps) = (method.into(), Some(4));
+        asked.constraint = Some("l2".into());
+        plans.push(asked.plan(&encoding, 6000, Budget::new(2.0, 1e-6).unwrap()).unwrap());
+    }
+    for plan in plans {
+        let whole = plan.fit(&source, &encoding, "row", Key::from_seed(3), 2, quiet).unwrap();
+        let parts = fit(&plan, &mut in_parts(&source, &plan, &encoding), &encoding, None, 3).unwrap();
+        assert_eq!(whole.to_json(), parts.to_json(), "{}", plan.method.name());
+    }
+}
+
+/// However often a run is broken off, no question is answered twice once its page is written, and the model is that of an unbroken
+/// run. The control: without a journal all of them are asked again.
+#[test]
+fn a_run_goes_on_where_it_was_broken_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = table(folder.path(), 6000);
+    let (encoding, plan) = (encoding(&source), plan(Method::FullBatch));
+    let whole = fit(&plan, &mut in_parts(&source, &plan, &encoding), &encoding, None, 3).unwrap();
+    let path = folder.path().join("journal");
+    let open = || Journal::open(&path, &plan, "table", Some(3)).unwrap();
+    let mut all = 0;
+    for sitting in 0.. {
+        let mut parts = in_parts(&source, &plan, &encoding);
+        let mut tired = Tired { rows: &mut parts, asked: 0, until: 4 };
+        assert_eq!(open().answered(), all);
+        let fitted = fit(&plan, &mut tired, &encoding, Some(open()), 3);
+        all += tired.asked;
+        match fitted {
+            Ok(model) => {
+                assert!(sitting >= 3);
+                assert_eq!(model.to_json(), whole.to_json());
+                break;
+            }
+            Err(error) => assert!(matches!(error, Error::Elsewhere { .. }), "{error}"),
+        }
+    }
+    let mut parts = in_parts(&source, &plan, &encoding);
+    let mut patient = Tired { rows: &mut parts, asked: 0, until: usize::MAX };
+    fit(&plan, &mut patient, &encoding, None, 3).unwrap();
+    assert_eq!(patient.asked, all, "every question was asked once");
+    // A whole journal gives the model again, and asks nothing.
+    let mut parts = in_parts(&source, &plan, &encoding);
+    let mut never = Tired { rows: &mut parts, asked: 0, until: 0 };
+    let again = fit(&plan, &mut never, &encoding, Some(open()), 3).unwrap();
+    assert_eq!(again.to_json(), whole.to_json());
+    open().finish().unwrap();
+    assert!(!path.exists());
+}
+
+#[test]
+fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = table(folder.path(), 6000);
+    let (encoding, plan) = (encoding(&source), plan(Method::FullBatch));
+    let path = folder.path().join("journal");
+    let mut parts = in_parts(&source, &plan, &encoding);
+    let journal = Journal::open(&path, &plan, "table", Some(3)).unwrap();
+    let busy = Journal::open(&path, &plan, "table", Some(3)).err().unwrap();
+    assert!(busy.to_string().contains("another run is at work"), "{busy}");
+    fit(&plan, &mut Tired { rows: &mut parts, asked: 0, until: 5 }, &encoding, Some(journal), 3).unwrap_err();
+    let refused = |table: &str, seed, say: &str| {
+        let error = Journal::open(&path, &plan, table, seed).err().unwrap().to_string();
+        assert!(error.contains(say), "{error}");
+    };
+    refused("other", Some(3), "another table");
+    refused("table", Some(4), "another seed");
+    refused("table", None, "another seed");
+    let copy = folder.path().join("copy");
+    fs::copy(&path, &copy).unwrap();
+    let error = Journal::open(&copy, &plan, "table", Some(3)).err().unwrap().to_string();
+    assert!(error.contains("copied"), "{error}");
+
+    // A page that was cut off is asked again; one that says something else is refused, and never a panic.
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!(text.lines().count(), 6, "a line before, and a page for every question that was answered");
+    let rewrite = |text: &str| {
+        fs::OpenOptions::new().write(true).truncate(true).open(&path).unwrap();
+        fs::write(&path, text).unwrap();
+    };
+    rewrite(&text[..text.len() - 9]);
+    assert_eq!(Journal::open(&path, &plan, "table", Some(3)).unwrap().answered(), 4);
+    let first = text.lines().next().unwrap();
+    for page in ["[]", "[{\"choice\":{\"purpose\":\"scale of the target\",\"at\":99999}}]", "nonsense",
+        "[{\"sum\":{\"purpose\":\"scale of the target\",\"values\":[1.0],\"noise\":1.0}}]"] {
+        rewrite(&format!("{first}\n{page}\n"));
+        let error = match Journal::open(&path, &plan, "table", Some(3)) {
+            Ok(journal) => fit(&plan, &mut parts, &encoding, Some(journal), 3).unwrap_err(),
+            Err(error) => error,
+        };
+        assert!(error.to_string().contains("changed"), "{page}: {error}");
+    }
+    rewrite("my diary\n");
+    refused("table", Some(3), "not the journal");
+}
+
+/// A prepared table has every record once, in the step that one pass over the table as it came gives it.
+#[test]
+fn a_prepared_table_gives_the_bits_of_one_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = table(folder.path(), 6000);
+    let (encoding, plan) = (encoding(&source), plan(Method::OnePass));
+    assert_eq!(plan.method, Method::OnePass);
+    let quiet = &mut |_| ControlFlow::Continue(());
+    let whole = plan.fit(&source, &encoding, "row", Key::from_seed(3), 2, quiet).unwrap();
+    let place = folder.path().join("prepared");
+    let prepare = |key: &Key, place: &Path| {
+        let (prepared, preparing, parts) = Prepared::begin(&source, 12, place, key).unwrap();
+        assert!(!format!("{preparing:?}").contains("secret"));
+        // Done twice, in any order: the same.
+        let order = (0..parts.len()).chain((0..parts.len()).rev());
+        let mut sizes = vec![vec![]; parts.len()];
+        order.for_each(|k| sizes[k] = preparing.write(k, &parts[k]).unwrap());
+        prepared.finish(place, sizes).unwrap()
+    };
+    prepare(&Key::from_seed(3), &place);
+    let prepared = Prepared::read(&place).unwrap().unwrap();
+    let steps = prepared.steps(&place).unwrap();
+    assert_eq!(steps.iter().flatten().map(Part::records).sum::<u64>(), 6000);
+    let mut rows = Parts::new(steps, plan.reading(&encoding), 2);
+    let mut run = |plan: &Plan| {
+        let allocation = Some(&prepared.allocation);
+        let mut from = Elsewhere { rows: &mut rows, records: 6000, allocation, journal: None };
+        plan.fit_elsewhere(&mut from, &encoding, "row", Key::from_seed(3), 2, &mut |_| ControlFlow::Continue(()))
+    };
+    let model = run(&plan).unwrap();
+    assert_eq!((model.intercept, &model.weights), (whole.intercept, &whole.weights));
+    assert_eq!(model.certificate.allocation.as_ref(), Some(&prepared.allocation));
+    assert!(model.certificate.adds_up());
+    // Another number of steps is another theorem.
+    let other = Regression::new(Link::Linear).method(Method::OnePass).steps(13);
+    let other = other.plan(6000, 3, Budget::new(2.0, 1e-6).unwrap()).unwrap();
+    assert!(run(&other).unwrap_err().to_string().contains("prepared for 12 steps"));
+
+    // Where steps are secret, one run may use them: it may come back, and no other is let in.
+    let place = folder.path().join("hidden");
+    let prepared = prepare(&Key::from_os().unwrap(), &place);
+    prepared.check_unused(&place).unwrap();
+    prepared.claim(&place, "one").unwrap();
+    prepared.claim(&place, "one").unwrap();
+    for error in [prepared.claim(&place, "two"), prepared.check_unused(&place)] {
+        assert!(error.unwrap_err().to_string().contains("another run"));
+    }
+    assert!(Prepared::begin(&source, 12, &place, &Key::from_seed(1)).is_err(), "not empty");
+    fs::remove_file(place.join("prepared.json")).unwrap();
+    assert!(Prepared::read(&place).is_err(), "not finished");
+    assert!(Prepared::read(&folder.path().join("nothing")).unwrap().is_none());
+}
+
+/// A table without rows is a table.
+#[test]
+fn nothing_can_be_prepared_and_fitted_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = table(folder.path(), 0);
+    let (encoding, plan) = (encoding(&source), plan(Method::FullBatch));
+    fit(&plan, &mut in_parts(&source, &plan, &encoding), &encoding, None, 3).unwrap();
+    let place = folder.path().join("prepared");
+    let (prepared, _, parts) = Prepared::begin(&source, 12, &place, &Key::from_seed(3)).unwrap();
+    assert!(parts.is_empty());
+    prepared.finish(&place, vec![]).unwrap();
+    let steps = Prepared::read(&place).unwrap().unwrap().steps(&place).unwrap();
+    assert!(steps.len() == 12 && steps.iter().all(Vec::is_empty));
+}
