@@ -336,6 +336,25 @@ fn a_restarted_scheduler_is_found_again() {
     assert!(read("here.quietly") == read("there.quietly"));
 }
 
+/// The walk-through of docs/cluster.md, as it stands there.
+#[test]
+fn the_guide_can_be_pasted() {
+    let page = include_str!("../../docs/cluster.md");
+    let script = page.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let beside = |path: &Path| path.parent().unwrap().display().to_string();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let output = Command::new("bash")
+        .args(["-ec", &format!("set -m\n{script}")])
+        .current_dir(place.path())
+        .env("PATH", format!("{}:{}:{path}", beside(Path::new(CLUSTER)), beside(&quietly())))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("saved full.quietly") && said.contains("allocation"), "{said}");
+}
+
 /// Files that only the driver sees, a scheduler that is not there, and addresses that are none: errors, and no model.
 #[test]
 fn what_cannot_be_asked_is_said() {

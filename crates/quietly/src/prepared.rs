@@ -260,7 +260,8 @@ impl Prepared {
     /// [`Error::Parameter`] if one has; [`Error::File`] if that cannot be told.
     pub fn check_unused(&self, folder: &Path) -> Result<(), Error> {
         let there = folder.join(USED).try_exists().map_err(|e| told(folder, &e))?;
-        let want = "prepared anew: two runs over the same steps are not covered by what each is charged";
+        let want =
+            "prepared anew: two runs over the same steps are not covered by what each is charged";
         Error::unless(!there || self.allocation.test_only, "table", want, "used by another run")
     }
 }

@@ -16,7 +16,8 @@ fn table(folder: &Path, rows: usize) -> Source {
             x as f64 / 2f64.powi(23) - 1.0
         };
         let y = |i: u64| 0.5 * number(i) + if k == 3 { 0.2 } else { 0.0 };
-        let cell = |i: u64| if i % 97 == k { None } else { Some(if k == 3 { y(i) } else { number(i) }) };
+        let cell =
+            |i: u64| if i % 97 == k { None } else { Some(if k == 3 { y(i) } else { number(i) }) };
         Arc::new((0..rows as u64).map(cell).collect::<Float64Array>())
     };
     let names = ["a", "b", "c", "y"];
@@ -94,7 +95,8 @@ fn rows_in_parts_give_the_bits_of_rows_in_memory() {
     }
     for plan in plans {
         let whole = plan.fit(&source, &encoding, "row", Key::from_seed(3), 2, quiet).unwrap();
-        let parts = fit(&plan, &mut in_parts(&source, &plan, &encoding), &encoding, None, 3).unwrap();
+        let parts =
+            fit(&plan, &mut in_parts(&source, &plan, &encoding), &encoding, None, 3).unwrap();
         assert_eq!(whole.to_json(), parts.to_json(), "{}", plan.method.name());
     }
 }
@@ -148,7 +150,8 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
     let journal = Journal::open(&path, &plan, "table", Some(3)).unwrap();
     let busy = Journal::open(&path, &plan, "table", Some(3)).err().unwrap();
     assert!(busy.to_string().contains("another run is at work"), "{busy}");
-    fit(&plan, &mut Tired { rows: &mut parts, asked: 0, until: 5 }, &encoding, Some(journal), 3).unwrap_err();
+    fit(&plan, &mut Tired { rows: &mut parts, asked: 0, until: 5 }, &encoding, Some(journal), 3)
+        .unwrap_err();
     let refused = |table: &str, seed, say: &str| {
         let error = Journal::open(&path, &plan, table, seed).err().unwrap().to_string();
         assert!(error.contains(say), "{error}");
@@ -163,7 +166,11 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
 
     // A page that was cut off is asked again; one that says something else is refused, and never a panic.
     let text = fs::read_to_string(&path).unwrap();
-    assert_eq!(text.lines().count(), 6, "a line before, and a page for every question that was answered");
+    assert_eq!(
+        text.lines().count(),
+        6,
+        "a line before, and a page for every question that was answered"
+    );
     let rewrite = |text: &str| {
         fs::OpenOptions::new().write(true).truncate(true).open(&path).unwrap();
         fs::write(&path, text).unwrap();
@@ -171,8 +178,12 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
     rewrite(&text[..text.len() - 9]);
     assert_eq!(Journal::open(&path, &plan, "table", Some(3)).unwrap().answered(), 4);
     let first = text.lines().next().unwrap();
-    for page in ["[]", "[{\"choice\":{\"purpose\":\"scale of the target\",\"at\":99999}}]", "nonsense",
-        "[{\"sum\":{\"purpose\":\"scale of the target\",\"values\":[1.0],\"noise\":1.0}}]"] {
+    for page in [
+        "[]",
+        "[{\"choice\":{\"purpose\":\"scale of the target\",\"at\":99999}}]",
+        "nonsense",
+        "[{\"sum\":{\"purpose\":\"scale of the target\",\"values\":[1.0],\"noise\":1.0}}]",
+    ] {
         rewrite(&format!("{first}\n{page}\n"));
         let error = match Journal::open(&path, &plan, "table", Some(3)) {
             Ok(journal) => fit(&plan, &mut parts, &encoding, Some(journal), 3).unwrap_err(),
@@ -211,7 +222,9 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
     let mut run = |plan: &Plan| {
         let allocation = Some(&prepared.allocation);
         let mut from = Elsewhere { rows: &mut rows, records: 6000, allocation, journal: None };
-        plan.fit_elsewhere(&mut from, &encoding, "row", Key::from_seed(3), 2, &mut |_| ControlFlow::Continue(()))
+        plan.fit_elsewhere(&mut from, &encoding, "row", Key::from_seed(3), 2, &mut |_| {
+            ControlFlow::Continue(())
+        })
     };
     let model = run(&plan).unwrap();
     assert_eq!((model.intercept, &model.weights), (whole.intercept, &whole.weights));
