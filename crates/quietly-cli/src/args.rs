@@ -53,9 +53,9 @@ pub(crate) enum Verb {
     /// Group a large table by secret step, so that a run reads it once
     Prepare(Prepare),
     /// What a fit will do and cost, before any row is read
-    Plan(PlanOnly),
+    Plan(Box<PlanOnly>),
     /// Fit a private model and save it with its certificate
-    Fit(Fit),
+    Fit(Box<Fit>),
     /// Every way to fit: what it assumes, why it is private, when to take it
     Methods(Methods),
     /// A prediction for every row

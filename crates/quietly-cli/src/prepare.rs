@@ -85,6 +85,9 @@ pub(crate) fn run(asked: &Prepare, screen: &mut Screen) -> Result<(), Failure> {
     ))?)
 }
 
+/// The number of a part, and how many records of it are in each step.
+type Written = (usize, Vec<u64>);
+
 /// Writes all parts on this machine.
 fn here(
     preparing: &Preparing,
@@ -102,14 +105,14 @@ fn here(
             done.push((number, preparing.write(number, part)?));
         }
     };
-    let all: Result<Vec<Vec<(usize, Vec<u64>)>>, Error> = std::thread::scope(|scope| {
+    let all: Result<Vec<Vec<Written>>, Error> = std::thread::scope(|scope| {
         let handles: Vec<_> = (0..threads.min(parts.len())).map(|_| scope.spawn(work)).collect();
         let join = |handle: std::thread::ScopedJoinHandle<'_, _>| {
             handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         handles.into_iter().map(join).collect()
     });
-    let mut all: Vec<(usize, Vec<u64>)> = all?.into_iter().flatten().collect();
+    let mut all: Vec<Written> = all?.into_iter().flatten().collect();
     all.sort();
     Ok(all.into_iter().map(|(_, sizes)| sizes).collect())
 }

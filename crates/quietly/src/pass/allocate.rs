@@ -273,13 +273,13 @@ mod tests {
     fn a_null_record_moves_no_other() {
         let (records, steps) = (20_000, 7);
         let target = |nulls: bool| {
-            let y = |i: usize| if nulls && i % 3 == 0 { f64::NAN } else { i as f64 };
+            let y = |i: usize| if nulls && i.is_multiple_of(3) { f64::NAN } else { i as f64 };
             (0..records).map(y).collect::<Vec<f64>>()
         };
         let all = allocate(&Table::new(0, vec![], target(false)), steps, &stream(), 2);
         let some = allocate(&Table::new(0, vec![], target(true)), steps, &stream(), 2);
         for (all, some) in all.iter().zip(&some) {
-            let kept = all.targets.iter().filter(|y| **y as usize % 3 != 0);
+            let kept = all.targets.iter().filter(|y| !(**y as usize).is_multiple_of(3));
             assert!(kept.eq(&some.targets));
         }
         // One after the other, as a file is read.
