@@ -16,7 +16,7 @@ pub(crate) async fn run(asked: &Executor) -> Result<(), String> {
     }
     let scratch = Scratch::new(asked.scratch.as_deref())?;
     let flight = free(address, asked.port).await?;
-    let second = if asked.port == 0 { 0 } else { asked.port + 1 };
+    let second = if asked.port == 0 { 0 } else { asked.port.checked_add(1).unwrap_or(0) };
     let grpc = free(address, second).await?;
     let config = ExecutorProcessConfig {
         bind_host: address.to_string(),

@@ -146,6 +146,11 @@ fn place(address: &str) -> Result<(String, u16), String> {
 }
 
 fn main() -> ExitCode {
+    // What a bug says may be about a row: only where it was is told.
+    std::panic::set_hook(Box::new(|info| {
+        let at = info.location().map(|at| format!(" at {}, line {}", at.file(), at.line()));
+        eprintln!("error: a fault of quietly-cluster's own{}", at.unwrap_or_default());
+    }));
     let cli = Cli::parse();
     logging::start(cli.verbose);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();

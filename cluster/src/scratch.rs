@@ -2,6 +2,7 @@
 use std::{
     fs::{self, File},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use tempfile::TempDir;
@@ -55,8 +56,13 @@ fn remove_left_behind(inside: &Path) {
         if !ours {
             continue;
         }
-        // Whoever lives holds its lock.
+        // Whoever lives holds its lock, or is just about to.
+        let old = |lock: &File| {
+            let age = lock.metadata().and_then(|file| file.modified()).map(|at| at.elapsed());
+            matches!(age, Ok(Ok(age)) if age > Duration::from_secs(10))
+        };
         if let Ok(lock) = File::open(lock_of(&folder))
+            && old(&lock)
             && lock.try_lock().is_ok()
         {
             let _ = fs::remove_dir_all(&folder);
@@ -76,7 +82,9 @@ mod tests {
         let dead = place.path().join("quietly-executor-dead");
         fs::create_dir(&dead).unwrap();
         fs::write(dead.join("sum"), "7").unwrap();
-        fs::write(lock_of(&dead), "").unwrap();
+        let lock = File::create(lock_of(&dead)).unwrap();
+        lock.set_modified(std::time::SystemTime::now() - Duration::from_secs(60)).unwrap();
+        drop(lock);
         let other = place.path().join("something-else");
         fs::create_dir(&other).unwrap();
         let next = Scratch::new(Some(place.path())).unwrap();

@@ -56,8 +56,7 @@ pub(crate) struct There {
     rows: Box<dyn Keeper>,
     records: u64,
     prepared: Option<(Prepared, PathBuf)>,
-    /// Where the journal is, and which table it is about.
-    checkpoint: Option<(PathBuf, String)>,
+    journal: Option<Journal>,
 }
 
 impl Away {
@@ -73,30 +72,21 @@ impl Away {
             || (prepared.is_some() && plan.method == Method::OnePass)
     }
 
-    /// Whether a journal is there already: what it costs was charged.
-    pub(crate) fn goes_on(&self) -> bool {
-        self.checkpoint.as_ref().is_some_and(|path| path.exists())
-    }
-
-    /// Makes everything ready to ask rows; none has been read, and nothing is charged.
+    /// Makes everything ready to ask rows; none has been read, and nothing is charged. `about` tells what else a run that goes on must have
+    /// in common.
     pub(crate) fn there(
         &self,
         plan: &Plan,
         (source, files): (&Source, &[PathBuf]),
         prepared: Option<Prepared>,
-        encoding: &Encoding,
-        threads: usize,
+        (encoding, about): (&Encoding, &str),
+        (key, threads): (&Key, usize),
     ) -> Result<There, Failure> {
         plan.asks_for_sums()?;
         let one_pass = plan.method == Method::OnePass;
         let prepared = prepared.filter(|_| one_pass).map(|prepared| (prepared, files[0].clone()));
         let steps = match &prepared {
-            Some((prepared, folder)) => {
-                if !self.goes_on() {
-                    prepared.check_unused(folder)?;
-                }
-                prepared.steps(folder)?
-            }
+            Some((prepared, folder)) => prepared.steps(folder)?,
             None if one_pass => {
                 let (name, got) = ("table", "as it came".into());
                 let want = "prepared, to be asked step by step: `quietly prepare TABLE --steps T --output FOLDER`";
@@ -105,17 +95,40 @@ impl Away {
             None => vec![absolute(source.parts().map_err(Error::from)?)?],
         };
         let records = steps.iter().flatten().map(Part::records).sum();
-        let checkpoint = self.checkpoint.clone().map(|path| (path, fingerprint(&steps)));
+        let seed = match key.source() {
+            quietly_noise::Source::Seed(seed) => Some(seed),
+            quietly_noise::Source::OperatingSystem => None,
+        };
+        let allocation = prepared.as_ref().map_or("", |(prepared, _)| &prepared.allocation.id);
+        let read = serde_json::to_string(encoding).expect("plain fields");
+        let about = format!("{}; {allocation}; {read}; {about}", fingerprint(&steps));
+        let journal = match &self.checkpoint {
+            Some(path) => Some(Journal::open(path, plan, &about, seed)?),
+            None => None,
+        };
+        if let (Some((prepared, folder)), false) = (&prepared, begun(&journal)) {
+            prepared.check_unused(folder)?;
+        }
         let reading = plan.reading(encoding);
         let rows: Box<dyn Keeper> = match self.cluster.fleet()? {
             Some(fleet) => Box::new(Rows { fleet, steps, reading }),
             None => Box::new(Parts::new(steps, reading, threads)),
         };
-        Ok(There { rows, records, prepared, checkpoint })
+        Ok(There { rows, records, prepared, journal })
     }
 }
 
+/// Whether a run was begun before.
+fn begun(journal: &Option<Journal>) -> bool {
+    journal.as_ref().is_some_and(Journal::is_begun)
+}
+
 impl There {
+    /// Whether the run goes on: it was charged when it began.
+    pub(crate) fn goes_on(&self) -> bool {
+        begun(&self.journal)
+    }
+
     /// Fits the rows; `save` puts the model where it is safe, before the journal is deleted.
     pub(crate) fn fit(
         mut self,
@@ -126,17 +139,13 @@ impl There {
         watch: &mut Watch<'_>,
         save: impl FnOnce(&Model) -> Result<(), Failure>,
     ) -> Result<Model, Failure> {
-        let seed = match key.source() {
-            quietly_noise::Source::Seed(seed) => Some(seed),
-            quietly_noise::Source::OperatingSystem => None,
-        };
-        let journal = match &self.checkpoint {
-            Some((path, table)) => Some(Journal::open(path, plan, table, seed)?),
-            None => None,
-        };
+        let mut journal = self.journal.take();
+        if let Some(journal) = &mut journal {
+            journal.begin()?;
+        }
         if let Some((prepared, folder)) = &self.prepared {
             let run = match &journal {
-                Some(journal) => journal.run(),
+                Some(journal) => journal.run().to_string(),
                 None => {
                     let name = Key::from_os()?.stream("the name of a run").bits(0)?.word()?;
                     format!("run {name:016x}")

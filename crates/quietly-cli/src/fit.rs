@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     auto::Chosen,
-    elsewhere::{self, Away},
+    elsewhere::{self, Away, There},
     failure::Failure,
     ledger::Charging,
     loss::{Model, Shape},
@@ -291,12 +291,15 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let there = match fit.away.is_asked_for(&plan, prepared.as_ref()) {
         true => {
             let from = (&source, &fit.table.files[..]);
-            Some(fit.away.there(&plan, from, prepared, &encoding, threads)?)
+            let ledger = fit.charging.file().map(std::path::absolute).transpose()?;
+            let about = format!("{}; {ledger:?}", schema.unit);
+            let how = (&encoding, &about[..]);
+            Some(fit.away.there(&plan, from, prepared, how, (&key, threads))?)
         }
         false => None,
     };
     // A run that goes on was charged when it began.
-    let left = match fit.away.goes_on() {
+    let left = match there.as_ref().is_some_and(There::goes_on) {
         true => {
             if !reading.json {
                 screen.say("this run goes on where it was broken off, and is not charged again")?;

@@ -51,12 +51,12 @@ pub(crate) fn run(asked: &Prepare, screen: &mut Screen) -> Result<(), Failure> {
         None => here(&preparing, &parts, threads, &progress),
         Some(mut fleet) => {
             progress.say("preparing on the cluster");
-            let (work, done) = fleet.done(Order::Prepare(preparing), &parts)?;
             let missing = || Error::Elsewhere {
                 address: "this address".into(),
                 why: "parts are missing".into(),
             };
-            work.sizes(&done, steps).ok_or_else(missing)
+            let done = fleet.done(Order::Prepare(preparing), &parts);
+            done.and_then(|(work, done)| work.sizes(&done, steps).ok_or_else(missing))
         }
     };
     drop(progress);

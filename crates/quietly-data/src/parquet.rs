@@ -1,6 +1,11 @@
 //! Parquet: small row groups are decoded whole, each by one thread; from large ones batches are
 //! read in turn, so that no row group need be held in memory.
-use std::{fs::File, path::Path, sync::Arc};
+use std::{
+    fs::File,
+    path::Path,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
@@ -194,8 +199,9 @@ pub(crate) fn write_groups(
     };
     // Several workers may be at it at once: each under a name of its own.
     let name = to.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mine = to.with_file_name(format!(".{name}.{}", std::process::id()));
-    let file = File::create(&mine).map_err(unwritable)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos());
+    let mine = to.with_file_name(format!(".{name}.{}-{now}", std::process::id()));
+    let file = File::create_new(&mine).map_err(unwritable)?;
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::UNCOMPRESSED)
         .set_statistics_enabled(EnabledStatistics::None)

@@ -14,15 +14,21 @@
 //! were lost: that noise is independent of all noise that is drawn later, and nothing depends on it. No key is kept, so none can be stolen; where
 //! a seed makes the noise repeatable, the model has the same bits as without a break.
 //!
-//! This counts on there being one journal. Two runs that go on from copies of one would answer the next question twice, each with
-//! noise of its own. A lock keeps out a second run, and a copy is told by its inode: it is refused. A page that was being written
-//! when the machine stopped is cut off: keep the journal where the table is, until the run is over.
+//! A run has a name of its own, drawn when its journal begins: whatever may be used by one run alone, such as the steps of a prepared
+//! table, is marked with it. What the run is about (the table and its allocation, how it is read, what is charged for it) is in the first
+//! line, too: a run that goes on is about the same.
+//!
+//! This counts on there being one journal, which only grows. A lock keeps out a second run, and a copy under another inode is refused. But
+//! whoever puts an older state of it back in its place (a copy over it, a snapshot of the machine) and goes on has the later steps released
+//! once more: that is another run, and to be paid for. A page that was being written when the machine stopped is cut off. Keep the
+//! journal where the table is, until the run is over.
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
+use quietly_noise::Key;
 use serde::{Deserialize, Serialize};
 
 use crate::{error::Error, plan::Plan};
@@ -31,7 +37,9 @@ use crate::{error::Error, plan::Plan};
 pub struct Journal {
     path: PathBuf,
     file: File,
-    inode: u64,
+    header: Header,
+    /// Whether the first line is there.
+    begun: bool,
     /// What was released before, question by question.
     before: std::vec::IntoIter<Vec<Release>>,
     /// What is left of the page that is read, if the question is an old one.
@@ -56,19 +64,20 @@ struct Header {
     quietly_journal: u32,
     made_by: String,
     plan: Plan,
-    table: String,
+    about: String,
     seed: Option<u64>,
-    inode: u64,
+    inode: String,
+    run: String,
 }
 
 impl Journal {
-    /// Opens the journal of a run of this plan on this table, or begins one. `table` tells tables apart; `seed` is that of the noise,
-    /// if it has one.
+    /// Opens the journal of a run of this plan, or makes one ready. `about` tells all else that makes a run what it is: the table and
+    /// its allocation, how it is read, where it is charged. `seed` is that of the noise, if it has one.
     ///
     /// # Errors
     ///
     /// [`Error::File`] if that cannot be done, another run has it open, or it is a copy or that of another run.
-    pub fn open(path: &Path, plan: &Plan, table: &str, seed: Option<u64>) -> Result<Self, Error> {
+    pub fn open(path: &Path, plan: &Plan, about: &str, seed: Option<u64>) -> Result<Self, Error> {
         let told = |why: &dyn std::fmt::Display| told(path, why);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
@@ -77,23 +86,29 @@ impl Journal {
         let mut file = options.open(path).map_err(|e| told(&e))?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(told(&"another run is at work here")),
+            Err(TryLockError::WouldBlock) => return Err(told(&BUSY)),
             Err(TryLockError::Error(error)) => return Err(told(&error)),
         }
-        let header = Header {
+        let inode = inode(&file.metadata().map_err(|e| told(&e))?);
+        // A run that has just finished deletes its journal: what is locked may be no longer what is there.
+        if fs::metadata(path).map_or(true, |there| self::inode(&there) != inode) {
+            return Err(told(&BUSY));
+        }
+        let name = Key::from_os()?.stream("the name of a run").bits(0)?.word()?;
+        let mut header = Header {
             quietly_journal: 1,
             made_by: concat!("quietly ", env!("CARGO_PKG_VERSION")).into(),
             plan: plan.clone(),
-            table: table.into(),
+            about: about.into(),
             seed,
-            inode: inode(&file).map_err(|e| told(&e))?,
+            inode,
+            run: format!("run {name:016x}"),
         };
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(|e| told(&e))?;
         // A line without its end was not finished.
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         let mut lines = text[..whole].lines();
-        let mut pages: Vec<Vec<Release>> = Vec::new();
         match lines.next() {
             None if text.is_empty() || text.starts_with("{\"quietly_journal\"") => {}
             None => return Err(told(&"this is not the journal of a run; name another file")),
@@ -103,40 +118,60 @@ impl Journal {
                 if there.inode != header.inode {
                     return Err(told(&COPY));
                 }
+                header.run.clone_from(&there.run);
                 if there != header {
                     return Err(told(&OTHER));
                 }
             }
         }
-        for line in lines {
-            pages.push(serde_json::from_str(line).map_err(|_| told(&CHANGED))?);
-        }
-        let mut journal = Journal {
+        let pages: Result<Vec<Vec<Release>>, Error> =
+            lines.map(|line| serde_json::from_str(line).map_err(|_| told(&CHANGED))).collect();
+        file.set_len(whole as u64).map_err(|e| told(&e))?;
+        file.seek(SeekFrom::End(0)).map_err(|e| told(&e))?;
+        Ok(Journal {
             path: path.into(),
             file,
-            inode: header.inode,
-            before: pages.into_iter(),
+            header,
+            begun: whole > 0,
+            before: pages?.into_iter(),
             reading: None,
             writing: None,
-        };
-        journal.file.set_len(whole as u64).map_err(|e| told(&e))?;
-        journal.file.seek(SeekFrom::End(0)).map_err(|e| told(&e))?;
-        if whole == 0 {
-            journal.line(&header)?;
-            flush_name(path).map_err(|e| told(&e))?;
+        })
+    }
+
+    /// Whether a run was begun: what it costs was charged then.
+    pub fn is_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// Begins a run, if it is not begun: to be called after it was charged, and before anything is asked.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] if that cannot be written.
+    pub fn begin(&mut self) -> Result<(), Error> {
+        if !self.begun {
+            let line = serde_json::to_string(&self.header).expect("plain fields");
+            self.line(line)?;
+            flush_name(&self.path).map_err(|e| told(&self.path, &e))?;
+            self.begun = true;
         }
-        Ok(journal)
+        Ok(())
+    }
+
+    /// Whether it is that of a run of this plan.
+    pub(crate) fn is_of(&self, plan: &Plan) -> bool {
+        self.header.plan == *plan
+    }
+
+    /// What tells this run from others, however often it is broken off.
+    pub fn run(&self) -> &str {
+        &self.header.run
     }
 
     /// How many questions were answered before.
     pub fn answered(&self) -> usize {
         self.before.len()
-    }
-
-    /// What tells this run from others, however often it is broken off.
-    pub fn run(&self) -> String {
-        let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
-        format!("journal {} at {}", self.inode, path.display())
     }
 
     /// The next question is about to be put: whether it is a new one.
@@ -176,13 +211,12 @@ impl Journal {
     /// The last page is on the disk when this returns.
     pub(crate) fn flush(&mut self) -> Result<(), Error> {
         match self.writing.take() {
-            Some(page) => self.line(&page),
+            Some(page) => self.line(serde_json::to_string(&page).expect("plain fields")),
             None => Ok(()),
         }
     }
 
-    fn line(&mut self, what: &impl Serialize) -> Result<(), Error> {
-        let mut line = serde_json::to_string(what).expect("plain fields");
+    fn line(&mut self, mut line: String) -> Result<(), Error> {
         line.push('\n');
         let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_all());
         written.map_err(|e| told(&self.path, &e))
@@ -198,10 +232,20 @@ impl Journal {
     }
 }
 
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // What was never begun leaves nothing behind.
+        if !self.begun {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+const BUSY: &str = "another run is at work here";
 const COPY: &str = "this journal was copied from another place: two runs that go on from it would release a step twice; \
                     go on with the first one, or delete this one and begin anew";
-const OTHER: &str = "this is the journal of another run: another plan, another table, another seed or another version; name \
-                     another file, or delete this one to begin anew, and count what it released";
+const OTHER: &str = "this is the journal of another run: another plan, another table, another ledger, another seed or another version; \
+                     name another file, or delete this one to begin anew, and count what it released";
 const CHANGED: &str = "this journal was changed, or is not of this run; delete it to begin anew, and count what it released";
 
 fn told(path: &Path, why: &dyn std::fmt::Display) -> Error {
@@ -209,15 +253,21 @@ fn told(path: &Path, why: &dyn std::fmt::Display) -> Error {
 }
 
 /// What tells a file from its copies, where there is such a thing.
-fn inode(file: &File) -> std::io::Result<u64> {
+fn inode(file: &fs::Metadata) -> String {
     #[cfg(unix)]
-    return Ok(std::os::unix::fs::MetadataExt::ino(&file.metadata()?));
+    {
+        use std::os::unix::fs::MetadataExt;
+        format!("{}:{}", file.dev(), file.ino())
+    }
     #[cfg(not(unix))]
-    file.metadata().map(|_| 0)
+    {
+        let _ = file;
+        String::new()
+    }
 }
 
 /// The name itself must be on the disk too, where folders can be flushed.
-fn flush_name(path: &Path) -> std::io::Result<()> {
+pub(crate) fn flush_name(path: &Path) -> std::io::Result<()> {
     #[cfg(unix)]
     {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

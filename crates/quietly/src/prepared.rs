@@ -15,7 +15,8 @@
 //! # Why one run may use it
 //!
 //! Two runs over one allocation are not two independent draws: their prices do not add up as the theorem wants. The first run leaves
-//! its mark before it reads a row, and no other run is let in. (An allocation from a seed promises nothing, and may be used again.)
+//! its mark before it reads a row, and no other run is let in. A copy of the folder that was made before has no mark: whoever makes one has to
+//! see to it. (An allocation from a seed promises nothing, and may be used again.)
 use std::{
     fmt,
     fs::{self, OpenOptions},
@@ -27,12 +28,14 @@ use quietly_data::{Part, Source};
 use quietly_noise::{Key, Stream};
 use serde::{Deserialize, Serialize};
 
-use crate::{error::Error, pass::Labels};
+use crate::{error::Error, journal::flush_name, pass::Labels};
 
 /// The file that tells what a folder holds.
 const MANIFEST: &str = "prepared.json";
 /// The file that tells which run has used it.
 const USED: &str = "used";
+/// How many steps one pass may have.
+const STEPS: std::ops::RangeInclusive<u64> = 10..=1000;
 /// About how many bytes of a table are grouped at a time.
 const GROUPED: u64 = 256 << 20;
 
@@ -134,9 +137,19 @@ impl Prepared {
         folder: &Path,
         key: &Key,
     ) -> Result<(Self, Preparing, Vec<Part>), Error> {
-        Error::unless((1..=65536).contains(&steps), "steps", "from 1 to 65536", steps)?;
+        Error::unless(
+            STEPS.contains(&(steps as u64)),
+            "steps",
+            "from 10 to 1000 for one pass",
+            steps,
+        )?;
         let parts = joined(source.parts()?.into_iter().filter(|part| part.records() > 0).collect());
-        fs::create_dir_all(folder).map_err(|e| told(folder, &e))?;
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        // It tells the steps of all rows.
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(folder).map_err(|e| told(folder, &e))?;
         let mut there = fs::read_dir(folder).map_err(|e| told(folder, &e))?;
         if there.next().is_some() {
             return Err(told(
@@ -195,8 +208,12 @@ impl Prepared {
             told(&path, &"this is not a prepared table that this version can read; prepare it anew")
         };
         let prepared: Prepared = serde_json::from_str(&text).map_err(|_| other())?;
-        let fits = |part: &Vec<u64>| part.len() as u64 == prepared.allocation.steps;
-        if prepared.quietly_prepared != 1 || !prepared.parts.iter().all(fits) {
+        let steps = prepared.allocation.steps;
+        let fits = |part: &Vec<u64>| part.len() as u64 == steps;
+        if prepared.quietly_prepared != 1
+            || !STEPS.contains(&steps)
+            || !prepared.parts.iter().all(fits)
+        {
             return Err(other());
         }
         Ok(Some(prepared))
@@ -231,7 +248,7 @@ impl Prepared {
 
     /// How many records there are: **private**, unless the relation makes it public.
     pub fn records(&self) -> u64 {
-        self.parts.iter().flatten().sum()
+        self.parts.iter().flatten().fold(0, |all, records| all.saturating_add(*records))
     }
 
     /// Marks the table as used by a run, before its first row is read. A run that goes on comes with the name that it had.
@@ -284,7 +301,8 @@ fn joined(groups: Vec<Part>) -> Vec<Part> {
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     file.write_all(bytes)?;
-    file.sync_all()
+    file.sync_all()?;
+    flush_name(path)
 }
 
 fn told(path: &Path, why: &dyn fmt::Display) -> Error {

@@ -1,8 +1,8 @@
 //! Questions to the rows of a table, as data: where the rows are does not matter.
 //!
 //! Every answer is a sum over rows of integers, to which a row adds what it would add alone. So a table may be asked in parts,
-//! wherever they are and in any order: answers are added up, exactly. Questions hold nothing but public values; answers are
-//! private until the door has added noise to them.
+//! wherever they are and in any order: answers are added up, exactly. Questions hold public values, and the coins of a step where it sees
+//! a sample, which are for workers alone; answers are private until the door has added noise to them.
 use quietly_data::Table;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,8 @@ use crate::{
     unit::Unit,
 };
 
-/// What is asked of every row of a table: nothing in it is private.
+/// What is asked of every row of a table. Nothing in it is private, but it may hold the coins of a sample, which are secret and
+/// not printed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question(Vec<Ask>);
 

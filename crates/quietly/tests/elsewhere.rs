@@ -191,6 +191,24 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
         };
         assert!(error.to_string().contains("changed"), "{page}: {error}");
     }
+    // What was never begun leaves nothing behind, and another run has another name, whatever its file is called.
+    fs::remove_file(&path).unwrap();
+    let open = || Journal::open(&path, &plan, "table", Some(3)).unwrap();
+    assert!(!open().is_begun() && !path.exists());
+    let begin = || {
+        let mut journal = open();
+        journal.begin().unwrap();
+        journal.run().to_string()
+    };
+    let one = begin();
+    assert!(open().is_begun() && begin() == one);
+    fs::remove_file(&path).unwrap();
+    assert_ne!(begin(), one);
+    // A journal is for one plan.
+    let other =
+        Regression::new(Link::Linear).plan(6000, 3, Budget::new(1.0, 1e-6).unwrap()).unwrap();
+    let error = fit(&other, &mut parts, &encoding, Some(open()), 3).unwrap_err();
+    assert!(error.to_string().contains("journal"), "{error}");
     rewrite("my diary\n");
     refused("table", Some(3), "not the journal");
 }

@@ -76,6 +76,11 @@ impl Plan {
             };
             Error::unless(there == steps, "table", want, got)?;
         }
+        if let Some(journal) = &mut from.journal {
+            let want = "that of a run of this plan";
+            Error::unless(journal.is_of(self), "journal", want, "that of another")?;
+            journal.begin()?;
+        }
         let classes = self.link.is_classifier();
         let target = if classes { encoding.expect_classes()? } else { encoding.expect_range()? };
         let (target, range) = (target.clone(), (target.lo, target.hi));
