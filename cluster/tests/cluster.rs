@@ -170,6 +170,10 @@ fn a_cluster_gives_the_bits_of_one_machine() {
         let read = |file: &String| fs::read(cluster.path(file)).unwrap();
         assert!(read(&here) == read(&there), "{name}");
     }
+    let bounds = "bounds people y x0 --epsilon 1 --rows 40000 --seed 5";
+    let (here, there) = (cluster.quietly(bounds).output().unwrap(), cluster.away(bounds).output().unwrap());
+    succeeded(&there);
+    assert_eq!(here.stdout, there.stdout);
     // What is no sum is refused before anything is asked.
     let refused = cluster.away(&format!("fit logistic people {SICK}")).output().unwrap();
     assert_eq!(refused.status.code(), Some(1));

@@ -2,10 +2,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use quietly::{Encoding, Missing, Rule, Schema, private_range, public_range};
+use quietly::{
+    Encoding, Missing, Rule, Schema, private_range, private_range_elsewhere, public_range,
+    range_reading,
+};
 use serde_json::json;
 
 use crate::{
+    elsewhere::Cluster,
     failure::Failure,
     number::{Count, Number},
     screen::{Progress, Screen},
@@ -35,6 +39,8 @@ pub(crate) struct Bounds {
     seed: Option<Count>,
     #[command(flatten)]
     reading: Reading,
+    #[command(flatten)]
+    cluster: Cluster,
 }
 
 /// Prints one schema line for every column.
@@ -72,8 +78,15 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
         Encoding::new(&schema(asked), source.columns(), None, None)
             .map_err(quietly::Error::from)?;
         for column in columns {
-            let (low, high) =
-                private_range(&source, column, rows, each, key(bounds.seed)?, threads)?;
+            let key = key(bounds.seed)?;
+            let (low, high) = match bounds.cluster.fleet()? {
+                None => private_range(&source, column, rows, each, key, threads)?,
+                Some(fleet) => {
+                    let reading = range_reading(source.columns(), column)?;
+                    let mut rows_there = fleet.rows(&source, reading)?;
+                    private_range_elsewhere(&mut rows_there, column, rows, each, key)?
+                }
+            };
             found.push((column, low, high));
         }
         spent = epsilon.0;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use quietly::{
     Elsewhere, Encoding, Error, Journal, Keeper, Key, Method, Model, Part, Parts, Plan, Prepared,
-    Source, Watch,
+    Reading, Source, Watch,
 };
 
 use crate::{
@@ -40,6 +40,14 @@ impl Cluster {
         let Some(address) = &self.cluster else { return Ok(None) };
         let tasks = self.tasks.map(|tasks| tasks.at_least_one("tasks")).transpose()?;
         Ok(Some(Fleet::reached(address, tasks.map(|tasks| tasks.min(1 << 20) as usize))?))
+    }
+}
+
+impl Fleet {
+    /// All rows of a table, asked there.
+    pub(crate) fn rows(self, source: &Source, reading: Reading) -> Result<Rows, Failure> {
+        let parts = absolute(source.parts().map_err(Error::from)?)?;
+        Ok(Rows { fleet: self, steps: vec![parts], reading })
     }
 }
 

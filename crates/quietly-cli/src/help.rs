@@ -92,7 +92,7 @@ const ATTACKS: [(&str, &str, &str, &str); 2] = [
 ];
 
 /// A verb, what must be typed before, an example, and what flags cannot say.
-const TABLES: [(&str, &[&str], &str, &str); 15] = [
+const TABLES: [(&str, &[&str], &str, &str); 16] = [
     (
         "example",
         &[],
@@ -113,6 +113,13 @@ const TABLES: [(&str, &[&str], &str, &str); 15] = [
         "quietly bounds clinic.csv age --epsilon 0.1 --rows 20000",
         "The price is on top of what a fit costs. The range leaves out about one row in a hundred\n\
          at each end, or more if epsilon is small; those will be clamped.",
+    ),
+    (
+        "prepare",
+        &[],
+        "quietly prepare people --steps 50 --output prepared",
+        "For Parquet. What is written is as secret as the table: it tells the step of every row.\n\
+         It serves one run of `quietly fit prepared`, which takes one pass of as many steps.",
     ),
     (
         "plan",

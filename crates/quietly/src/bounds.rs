@@ -6,7 +6,10 @@ use quietly_noise::Key;
 
 use crate::{
     charge::{Charge, Mechanism, Stage},
+    errand::Reading,
     error::Error,
+    keeper::Keeper,
+    question::{Answer, Question},
     release::Door,
 };
 
@@ -36,8 +39,48 @@ pub fn private_range(
 ) -> Result<(f64, f64), Error> {
     let want = "from 0.001 to 100";
     Error::unless((1e-3..=100.0).contains(&epsilon), "epsilon", want, epsilon)?;
+    let counts = counts(source, column, threads, &grid())?;
+    chosen(counts, column, rows, epsilon, key, threads)
+}
+
+/// The same for rows that somebody else keeps, read as [`range_reading`] says.
+///
+/// # Errors
+///
+/// As [`private_range`], and whatever the keeper of the rows fails with.
+pub fn private_range_elsewhere(
+    keeper: &mut dyn Keeper,
+    column: &str,
+    rows: u64,
+    epsilon: f64,
+    key: Key,
+) -> Result<(f64, f64), Error> {
+    let want = "from 0.001 to 100";
+    Error::unless((1e-3..=100.0).contains(&epsilon), "epsilon", want, epsilon)?;
+    let question = Question::values(2.0_f64.powi(REACH), grid());
+    let counts = keeper.ask(0, &question)?.map(Answer::counts);
+    chosen(counts, column, rows, epsilon, key, 1)
+}
+
+/// How rows are read for the range of one of these columns.
+///
+/// # Errors
+///
+/// [`Error::Data`] if there is no such column.
+pub fn range_reading(columns: &[String], column: &str) -> Result<Reading, Error> {
+    Ok(Reading { encoding: encoding(columns, column)?, places: false, expansion: None })
+}
+
+/// The range that is chosen, from how many values lie in each bin of the grid.
+fn chosen(
+    counts: Private<Vec<u64>>,
+    column: &str,
+    rows: u64,
+    epsilon: f64,
+    key: Key,
+    threads: usize,
+) -> Result<(f64, f64), Error> {
     let grid = grid();
-    let counts = counts(source, column, threads, &grid)?;
     let again = counts.as_ref().map(Vec::clone);
     let level = edge(rows, epsilon);
     let selection = |level: f64| {
@@ -116,7 +159,16 @@ fn values(
     threads: usize,
     each: &mut dyn FnMut(f64),
 ) -> Result<(), Error> {
-    // The widest range that scales by a power of two: encoding and decoding are exact.
+    let (encoding, reach) = (encoding(source.columns(), column)?, 2.0_f64.powi(REACH));
+    source.blocks(&encoding, threads, &mut |block: &Block| {
+        block.features.iter().for_each(|x| each(x * reach));
+        ControlFlow::Continue(())
+    })?;
+    Ok(())
+}
+
+/// One column in the widest range that scales by a power of two: encoding and decoding are exact.
+fn encoding(columns: &[String], column: &str) -> Result<Encoding, Error> {
     let reach = 2.0_f64.powi(REACH);
     let rule = Rule::Range { lo: -reach, hi: reach, missing: Some(quietly_data::Missing::Drop) };
     let schema = Schema {
@@ -126,10 +178,5 @@ fn values(
         features: None,
         columns: vec![(column.into(), rule)],
     };
-    let encoding = Encoding::new(&schema, source.columns(), None, None)?;
-    source.blocks(&encoding, threads, &mut |block: &Block| {
-        block.features.iter().for_each(|x| each(x * reach));
-        ControlFlow::Continue(())
-    })?;
-    Ok(())
+    Ok(Encoding::new(&schema, columns, None, None)?)
 }

@@ -54,7 +54,7 @@ pub use quietly_noise::Key;
 
 pub use crate::{
     asked::{Asked, Family, Network},
-    bounds::{private_range, public_range},
+    bounds::{private_range, private_range_elsewhere, public_range, range_reading},
     budget::Budget,
     certificate::Certificate,
     charge::{Charge, Mechanism, Mixing, Sampler, Stage},

@@ -30,6 +30,8 @@ pub struct Answer(Vec<i128>);
 enum Ask {
     /// How many targets lie in each bin.
     Targets { unit: Unit, bins: Bins },
+    /// How many first features, times `scale`, lie in each bin between these thresholds.
+    Values { scale: f64, thresholds: Vec<f64> },
     /// Σ z zᵀ over rows z, each scaled down to this norm: the upper triangle.
     Moment { view: View, norm: f64 },
     /// Σ of gradients, and how many of their norms lie in each bin.
@@ -174,6 +176,11 @@ impl Question {
         Question(vec![Ask::Targets { unit, bins }])
     }
 
+    /// How many first features, times `scale`, lie in each bin.
+    pub(crate) fn values(scale: f64, thresholds: Vec<f64>) -> Self {
+        Question(vec![Ask::Values { scale, thresholds }])
+    }
+
     /// The second moment of rows scaled down to a norm.
     pub(crate) fn moment(view: View, norm: f64) -> Self {
         Question(vec![Ask::Moment { view, norm }])
@@ -230,6 +237,7 @@ impl Ask {
         match self {
             Ask::Targets { bins: Bins::Sizes(thresholds), .. } => thresholds.len() + 1,
             Ask::Targets { bins: Bins::Centres(scale), .. } => centres(*scale).0.len() + 1,
+            Ask::Values { thresholds, .. } => thresholds.len() + 1,
             Ask::Moment { view, .. } => view.width() * (view.width() + 1) / 2,
             Ask::Gradients(Gradients { weights, clip, thresholds, .. }) => {
                 clip.map_or(0, |_| weights.len()) + thresholds.as_ref().map_or(0, |t| t.len() + 1)
@@ -250,6 +258,14 @@ impl Ask {
                 let (places, bin) = centres(*scale);
                 let bin = |y: f64| bin(unit.of(y));
                 (vec![], tally(part.targets(), places.len() + 1, bin, threads))
+            }
+            Ask::Values { scale, thresholds } => {
+                assert!(part.these.is_none(), "values of all rows");
+                let mut counts = vec![0; thresholds.len() + 1];
+                for row in part.table.features().chunks_exact(part.table.width()) {
+                    counts[thresholds.partition_point(|&end| end < row[0] * scale)] += 1;
+                }
+                (vec![], counts)
             }
             Ask::Moment { view, norm } => {
                 let lattice = Lattice::for_products(*norm, view.width());
