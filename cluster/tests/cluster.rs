@@ -171,7 +171,8 @@ fn a_cluster_gives_the_bits_of_one_machine() {
         assert!(read(&here) == read(&there), "{name}");
     }
     let bounds = "bounds people y x0 --epsilon 1 --rows 40000 --seed 5";
-    let (here, there) = (cluster.quietly(bounds).output().unwrap(), cluster.away(bounds).output().unwrap());
+    let (here, there) =
+        (cluster.quietly(bounds).output().unwrap(), cluster.away(bounds).output().unwrap());
     succeeded(&there);
     assert_eq!(here.stdout, there.stdout);
     // What is no sum is refused before anything is asked.
@@ -281,9 +282,10 @@ fn a_run_without_executors_ends_and_goes_on_later() {
     let output = cluster.away(&away).output().unwrap();
     succeeded(&output);
     assert!(String::from_utf8_lossy(&output.stdout).contains("goes on"));
-    // 12 gradients and a histogram of norms, less what was asked before.
+    // 12 gradients and a histogram of norms, less what was asked before: three jobs had finished, and the sums of the last may have been
+    // lost with their executor.
     let more = cluster.finished_jobs() - jobs;
-    assert!((1..=10).contains(&more), "{more}");
+    assert!((1..=11).contains(&more), "{more}");
     let read = |name: &str| fs::read(cluster.path(name)).unwrap();
     assert!(read("here.quietly") == read("there.quietly"));
     assert!(!cluster.path("run.journal").exists());
