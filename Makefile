@@ -6,7 +6,7 @@
 # make versus-diffprivlib  R2 and accuracy beside diffprivlib's on real tables; DATA=folder
 # make accuracy      regression and classification on real tables beside the best rivals; DATA=folder
 # make cluster       quietly-cluster, for tables that outgrow one machine: the first build takes long
-# make test-cluster  clusters on this machine, whose parts are killed, beside one machine (about 15 minutes from nothing)
+# make test-cluster  clusters on this machine, whose parts are killed, beside one machine; the first build takes long
 # make bench-cluster what a cluster of two executors carries beside one machine
 # make clean         remove what was built
 .PHONY: cluster test-cluster bench-cluster demo test python python-older bench bench-python bench-wheel versus-diffprivlib bench-diffprivlib bench-torch bench-memory accuracy clean

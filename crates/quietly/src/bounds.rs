@@ -37,8 +37,7 @@ pub fn private_range(
     key: Key,
     threads: usize,
 ) -> Result<(f64, f64), Error> {
-    let want = "from 0.001 to 100";
-    Error::unless((1e-3..=100.0).contains(&epsilon), "epsilon", want, epsilon)?;
+    check(epsilon)?;
     let counts = counts(source, column, threads, &grid())?;
     chosen(counts, column, rows, epsilon, key, threads)
 }
@@ -55,8 +54,7 @@ pub fn private_range_elsewhere(
     epsilon: f64,
     key: Key,
 ) -> Result<(f64, f64), Error> {
-    let want = "from 0.001 to 100";
-    Error::unless((1e-3..=100.0).contains(&epsilon), "epsilon", want, epsilon)?;
+    check(epsilon)?;
     let question = Question::values(2.0_f64.powi(REACH), grid());
     let counts = keeper.ask(0, &question)?.map(Answer::counts);
     chosen(counts, column, rows, epsilon, key, 1)
@@ -69,6 +67,12 @@ pub fn private_range_elsewhere(
 /// [`Error::Data`] if there is no such column.
 pub fn range_reading(columns: &[String], column: &str) -> Result<Reading, Error> {
     Ok(Reading { encoding: encoding(columns, column)?, places: false, expansion: None })
+}
+
+/// Refuses a price before a row is read.
+fn check(epsilon: f64) -> Result<(), Error> {
+    let want = "from 0.001 to 100";
+    Error::unless((1e-3..=100.0).contains(&epsilon), "epsilon", want, epsilon)
 }
 
 /// The range that is chosen, from how many values lie in each bin of the grid.

@@ -15,9 +15,9 @@ use crate::{
     charge::{Mechanism, Stage},
     error::Error,
     journal::{Journal, Release},
-    keeper::Keeper,
-    question::{Answer, Question},
 };
+
+mod replay;
 
 /// Levels of quantiles are multiples of 2^-LEVEL_BITS, so that scores are integers.
 pub(crate) const LEVEL_BITS: u32 = 10;
@@ -195,35 +195,6 @@ impl Door {
         self.key.stream("which rows belong to which step")
     }
 
-    /// Asks all rows of a step, wherever they are kept. What the answer is for must be released before the next question is asked:
-    /// a run that goes on later has no answers to old questions.
-    pub(crate) fn ask(
-        &mut self,
-        rows: &mut dyn Keeper,
-        step: usize,
-        question: &Question,
-    ) -> Result<Private<Answer>, Error> {
-        if let Some(journal) = &mut self.journal
-            && !journal.turn()?
-        {
-            // What it was answered with is in the journal: no row is needed.
-            return Ok(Private::new(question.nothing()));
-        }
-        rows.ask(step, question)
-    }
-
-    /// What was released before, by a run that was broken off. It counts, and its noise is not used again.
-    fn told(&mut self, purpose: &str) -> Result<Option<Release>, Error> {
-        let told = match &mut self.journal {
-            Some(journal) => journal.told(purpose)?,
-            None => None,
-        };
-        if told.is_some() {
-            self.enter(purpose);
-        }
-        Ok(told)
-    }
-
     /// The same for a sum, of as many numbers as is asked for now.
     fn told_sum(
         &mut self,
@@ -238,26 +209,6 @@ impl Door {
             Some(_) => Err(self.journal.as_ref().expect("it told").was_changed()),
             None => Ok(None),
         }
-    }
-
-    fn write(&mut self, release: impl FnOnce() -> Release) {
-        if let Some(journal) = &mut self.journal {
-            journal.write(release());
-        }
-    }
-
-    /// The same door, with a journal of all that leaves by it.
-    pub(crate) fn with_journal(self, journal: Option<Journal>) -> Self {
-        Door { journal, ..self }
-    }
-
-    /// The journal, with all that has left.
-    pub(crate) fn close(self) -> Result<Option<Journal>, Error> {
-        let mut journal = self.journal;
-        if let Some(journal) = &mut journal {
-            journal.flush()?;
-        }
-        Ok(journal)
     }
 
     /// A noisy sum, and the standard deviation of its noise, both in real units.
@@ -279,14 +230,6 @@ impl Door {
         let scale = above(noise * bound);
         RoundedNormal::new(scale)?.add_threads(stream, step, &mut sum, threads)?;
         Ok(self.released(purpose, &sum, unit, scale * unit))
-    }
-
-    /// What leaves, in real units; it is written down.
-    fn released(&mut self, purpose: &str, sum: &[i64], unit: f64, noise: f64) -> (Vec<f64>, f64) {
-        let values: Vec<f64> = sum.iter().map(|&s| s as f64 * unit).collect();
-        let purpose = purpose.to_string();
-        self.write(|| Release::Sum { purpose, values: values.clone(), noise });
-        (values, noise)
     }
 
     /// The noisy sum of the next step, where noise is mixed from step to step.

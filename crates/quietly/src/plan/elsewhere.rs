@@ -81,9 +81,7 @@ impl Plan {
             Error::unless(journal.is_of(self), "journal", want, "that of another")?;
             journal.begin()?;
         }
-        let classes = self.link.is_classifier();
-        let target = if classes { encoding.expect_classes()? } else { encoding.expect_range()? };
-        let (target, range) = (target.clone(), (target.lo, target.hi));
+        let (target, range) = self.target(encoding)?;
         let origin = Some(key.source());
         let mut door = Door::new(key, &self.stages, threads).with_journal(from.journal.take());
         // What was released in answer to a question that is broken off has gone nowhere, and is forgotten.

@@ -1,7 +1,7 @@
 //! Running a plan: from a table to weights, from a file to a model.
 use std::ops::ControlFlow;
 
-use quietly_data::{Encoding, Private, Source, Sparse, Table};
+use quietly_data::{Encoding, Private, Source, Sparse, Table, Target};
 use quietly_noise::Key;
 
 use super::Plan;
@@ -252,6 +252,13 @@ impl Plan {
         Ok(unit.back(intercept, weights))
     }
 
+    /// What is predicted, and its public range.
+    pub(super) fn target(&self, encoding: &Encoding) -> Result<(Target, (f64, f64)), Error> {
+        let classes = self.link.is_classifier();
+        let target = if classes { encoding.expect_classes()? } else { encoding.expect_range()? };
+        Ok((target.clone(), (target.lo, target.hi)))
+    }
+
     fn steps(&self) -> usize {
         match self.sampler {
             Sampler::Allocation { steps } => steps as usize,
@@ -293,9 +300,7 @@ impl Plan {
         self.check()?;
         assert_eq!(encoding.width(), self.inputs(), "the planned number of features");
         self.check_dense(source)?;
-        let classes = self.link.is_classifier();
-        let target = if classes { encoding.expect_classes()? } else { encoding.expect_range()? };
-        let (target, range) = (target.clone(), (target.lo, target.hi));
+        let (target, range) = self.target(encoding)?;
         let origin = self.budget.is_private().then_some(key.source());
         if self.network.is_some() {
             tell(watch, "reading", 0, source.bytes())?;

@@ -1,0 +1,75 @@
+//! Asking, and the journal of what leaves: a run that goes on is told what it released before.
+use quietly_data::Private;
+
+use super::Door;
+use crate::{
+    error::Error,
+    journal::{Journal, Release},
+    keeper::Keeper,
+    question::{Answer, Question},
+};
+
+impl Door {
+    /// Asks all rows of a step, wherever they are kept. What the answer is for must be released before the next question is asked:
+    /// a run that goes on later has no answers to old questions.
+    pub(crate) fn ask(
+        &mut self,
+        rows: &mut dyn Keeper,
+        step: usize,
+        question: &Question,
+    ) -> Result<Private<Answer>, Error> {
+        if let Some(journal) = &mut self.journal
+            && !journal.turn()?
+        {
+            // What it was answered with is in the journal: no row is needed.
+            return Ok(Private::new(question.nothing()));
+        }
+        rows.ask(step, question)
+    }
+
+    /// What was released before, by a run that was broken off. It counts, and its noise is not used again.
+    pub(super) fn told(&mut self, purpose: &str) -> Result<Option<Release>, Error> {
+        let told = match &mut self.journal {
+            Some(journal) => journal.told(purpose)?,
+            None => None,
+        };
+        if told.is_some() {
+            self.enter(purpose);
+        }
+        Ok(told)
+    }
+
+    pub(super) fn write(&mut self, release: impl FnOnce() -> Release) {
+        if let Some(journal) = &mut self.journal {
+            journal.write(release());
+        }
+    }
+
+    /// The same door, with a journal of all that leaves by it.
+    pub(crate) fn with_journal(self, journal: Option<Journal>) -> Self {
+        Door { journal, ..self }
+    }
+
+    /// The journal, with all that has left.
+    pub(crate) fn close(self) -> Result<Option<Journal>, Error> {
+        let mut journal = self.journal;
+        if let Some(journal) = &mut journal {
+            journal.flush()?;
+        }
+        Ok(journal)
+    }
+
+    /// What leaves, in real units; it is written down.
+    pub(super) fn released(
+        &mut self,
+        purpose: &str,
+        sum: &[i64],
+        unit: f64,
+        noise: f64,
+    ) -> (Vec<f64>, f64) {
+        let values: Vec<f64> = sum.iter().map(|&s| s as f64 * unit).collect();
+        let purpose = purpose.to_string();
+        self.write(|| Release::Sum { purpose, values: values.clone(), noise });
+        (values, noise)
+    }
+}
