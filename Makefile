@@ -7,9 +7,10 @@
 # make accuracy      regression and classification on real tables beside the best rivals; DATA=folder
 # make cluster       quietly-cluster, for tables that outgrow one machine: the first build takes long
 # make test-cluster  clusters on this machine, whose parts are killed, beside one machine; the first build takes long
+# make test-spark    the Python package beside Spark, which needs Java 17 and is large
 # make bench-cluster what a cluster of two executors carries beside one machine
 # make clean         remove what was built
-.PHONY: cluster test-cluster bench-cluster demo test python python-older bench bench-python bench-wheel versus-diffprivlib bench-diffprivlib bench-torch bench-memory accuracy clean
+.PHONY: cluster test-cluster test-spark bench-cluster demo test python python-older bench bench-python bench-wheel versus-diffprivlib bench-diffprivlib bench-torch bench-memory accuracy clean
 
 CARGO ?= cargo
 TARGET = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
@@ -127,6 +128,17 @@ test-cluster:
 	@$(CARGO) build --quiet -p quietly-cli
 	@cd cluster && $(CARGO) fmt --check && $(CARGO) clippy --quiet --all-targets -- -D warnings
 	@cd cluster && QUIETLY=$(abspath $(TARGET))/debug/quietly $(CARGO) test --quiet -- --test-threads=1
+
+# Spark, in a virtual environment of its own: it needs Java, and a release of pandas before 3.
+test-spark:
+	@command -v java > /dev/null || { echo "Spark needs Java 17: install it (openjdk-17-jre-headless), or leave this out"; exit 1; }
+	@for place in .venv .venv-spark; do test -x $$place/bin/python || python3 -m venv $$place; done
+	@.venv/bin/pip install --quiet --disable-pip-version-check maturin
+	@.venv-spark/bin/pip install --quiet --disable-pip-version-check "pyspark>=4,<5" "pandas<3" pyarrow numpy scikit-learn pytest
+	@$(CARGO) build --quiet -p quietly-cli
+	@VIRTUAL_ENV=$(abspath .venv) .venv/bin/maturin build --quiet --profile dev --out $(TARGET)/wheels-dev
+	@.venv-spark/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(TARGET)/wheels-dev/quietly-*.whl
+	@.venv-spark/bin/python -m pytest --quiet python/tests/test_spark.py
 
 # 50 million rows, as 5 million in files that have ten names each; 0.8 GB in the folder for temporary files.
 bench-cluster:

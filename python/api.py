@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 PAGE = pathlib.Path(__file__).parents[1] / "docs" / "api.md"
-MODULES = ["quietly", "quietly.accounting", "quietly.noise"]
+MODULES = ["quietly", "quietly.accounting", "quietly.noise", "quietly.spark"]
 HEAD = """# The Python package, name by name
 
 Made from the docstrings by `python python/api.py`; change those, not this page. [python.md](python.md) is the place to start.

@@ -54,6 +54,7 @@ from .errors import (
 from .ledger import Ledger
 
 if TYPE_CHECKING:
+    from . import spark as spark
     from .comparison import Comparison, compare
     from .models import (
         KANClassifier,
@@ -140,8 +141,12 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return getattr(import_module(f".{_LATER[name]}", __name__), name)
+    if name == "spark":
+        from importlib import import_module
+
+        return import_module(".spark", __name__)
     raise AttributeError(f"module 'quietly' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, "spark"])

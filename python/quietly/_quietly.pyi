@@ -1,7 +1,7 @@
 """What crosses the border to the Rust core. Use `quietly`, `quietly.accounting` and `quietly.noise` instead."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Budget",
     "LedgerFile",
     "Scaler",
+    "Worker",
     "tune",
     "_panic",
     "epsilon",
@@ -139,6 +140,7 @@ class Model:
         wishes: dict[str, Any],
         public: Sequence[str],
         ledger: LedgerFile | None = None,
+        elsewhere: tuple[Callable[[bytes], list[bytes]], int] | None = None,
     ) -> Model: ...
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Model: ...
@@ -170,6 +172,14 @@ class Model:
     def plan(self) -> Plan: ...
     @property
     def certificate(self) -> Certificate: ...
+
+@final
+class Worker:
+    """Somebody on an errand, who asks some rows after others, where they are."""
+
+    def __new__(cls, errand: bytes) -> Worker: ...
+    def ask(self, table: Table) -> None: ...
+    def answer(self) -> bytes: ...
 
 @final
 class Budget:

@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -53,11 +54,19 @@ class _Private(BaseEstimator):
         """
         return self._fit(X, y, [])
 
+    def _elsewhere(self, X: tables.Elsewhere, y: str) -> Self:
+        """As ``fit``, for rows that somebody else keeps."""
+        return self._fit(X, y, [])
+
     def _fit(self, X: Any, y: Any, chosen: list[str]) -> Self:
         table, schema, wishes, public, names, named = self._prepare(X, y)
         account = ledger.to_charge(self.epsilon, getattr(self, "_ledger", None))
+        there = None
+        if isinstance(X, tables.Elsewhere):
+            # Under replace-one, and only then, the number of rows is public.
+            there = (X.ask, X.count() if self.neighbours == "replace-one" else 0)
         with progress.shown(self.verbose) as wishes["tell"]:
-            model = Model.fit(table, schema, wishes, [*public, *chosen], account)
+            model = Model.fit(table, schema, wishes, [*public, *chosen], account, there)
         for warning in model.plan.warnings:
             warnings.warn(warning, UserWarning, stacklevel=3)
         self._adopt(model, names, named)
@@ -73,14 +82,15 @@ class _Private(BaseEstimator):
             raise DataError("requires y to be passed, but the target y is None: give a column, or the name of one of X")
         if self.schema is not None and not isinstance(self.schema, Schema):
             raise ParameterError("schema must be a quietly.Schema, or None")
-        if tables.is_path(X):
+        if tables.is_path(X) or isinstance(X, tables.Elsewhere):
             table, target = self._open(X, y)
             names: list[str] | None = [name for name in table.columns if name != target]
             public: list[str] = []
             rows = None
             schema = self.schema
             if schema is None:
-                raise DataError("a file needs a schema: give schema=quietly.Schema(...) or quietly.Schema.read(path)")
+                what = "a file" if tables.is_path(X) else "a table that is elsewhere"
+                raise DataError(f"{what} needs a schema: give schema=quietly.Schema(...) or quietly.Schema.read(path)")
         else:
             names, parts, target, y = self._parts(X, y)
             schema, public = self._public(names, target, y, tables.described(X))
@@ -94,7 +104,7 @@ class _Private(BaseEstimator):
             if rows == 0:
                 raise DataError("0 sample(s) (an empty table) while a minimum of 1 is required.")
             if rows is None:
-                raise DataError("the number of rows of a file is not public: give rows=, or rows in the schema")
+                raise DataError("the number of rows is not public: give rows=, or rows in the schema")
             declared, public = rows, [*public, _ROWS]
         wishes = {**self.get_params(deep=False), "family": self._family, "target": target, "rows": declared}
         wishes["random_state"] = _seed(self.random_state)
@@ -127,6 +137,8 @@ class _Private(BaseEstimator):
     def _open(self, X: Any, y: Any) -> tuple[Table, str]:
         if not isinstance(y, str):
             raise DataError("with files, y is the name of the column to predict")
+        if isinstance(X, tables.Elsewhere):
+            return X.empty, y
         features = None if self.schema is None else self.schema.features
         return Table.open(tables.paths(X), features), y
 
@@ -143,7 +155,7 @@ class _Private(BaseEstimator):
         y = _one_column(y)
         target = self.target or _name(y) or self._missing_column(names) or "target"
         if target in names:
-            raise DataError(f"the target has the name of a feature, {target!r}: rename it, or leave the column out of X")
+            raise DataError(f"the target has the name of a feature, {target!r}: say target=, under another name, or leave the column out of X")
         return names, tables.parts_of(X, names) + tables.column_of(y, target), target, y
 
     def _unnamed(self, width: int) -> list[str]:
@@ -342,8 +354,9 @@ class _Regressor(_Scored, RegressorMixin, _Private):
 class _Classifier(_Scored, ClassifierMixin, _Private):
     def _target_rule(self, y: Any) -> tuple[Any, list[str]]:
         if self.classes is not None:
-            if isinstance(self.classes, str):
-                raise ParameterError("classes must be a list of all labels, such as ['no', 'yes'], but is one text")
+            if isinstance(self.classes, str) or not isinstance(self.classes, Iterable):
+                what = "one text" if isinstance(self.classes, str) else f"of type {type(self.classes).__name__}"
+                raise ParameterError(f"classes must be a list of all labels, such as ['no', 'yes'], but is {what}")
             return list(self.classes), []
         if y is None:
             raise DataError("the labels of a stream are not known before it is read: give classes=, or a schema")
@@ -407,7 +420,7 @@ def _seed(random_state: Any) -> int | None:
 
 def _one_column(y: Any) -> Any:
     y = y if hasattr(y, "to_numpy") else np.asarray(y)
-    shape: tuple[int, ...] = getattr(y, "shape", (len(y),))
+    shape: tuple[int, ...] = y.shape if hasattr(y, "shape") else (len(y),)
     if len(shape) == 2 and shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 

@@ -6,6 +6,8 @@ file, and the core decides what becomes of it.
 
 import os
 import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,23 @@ from ._quietly import Table
 from .errors import ColumnTypesError, DataError
 
 Part = tuple[list[str] | None, Any]
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A table whose rows somebody else keeps."""
+
+    empty: Table
+    """Its columns, without a row."""
+    ask: Callable[[bytes], list[bytes]]
+    """Takes an errand to all rows, and returns the answers of all workers."""
+    count: Callable[[], int]
+    """How many rows there are: for whoever may know it."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return self.empty.columns
 
 
 def is_path(x: Any) -> bool:
@@ -30,6 +49,7 @@ def paths(x: Any) -> list[str]:
 
 def column_names(x: Any) -> list[str] | None:
     """The names of the columns, if they all are texts."""
+    _refuse_what_is_no_table(x)
     names = getattr(x, "column_names", None)
     if names is None:
         names = getattr(x, "columns", None)
@@ -41,6 +61,23 @@ def column_names(x: Any) -> list[str] | None:
         return None
     names = list(names)
     return names if names and all(isinstance(name, str) for name in names) else None
+
+
+_TABLES = "give an array, a DataFrame of pandas or polars, a table of pyarrow, a sparse matrix, or the path of a file"
+
+
+def _refuse_what_is_no_table(x: Any) -> None:
+    """Types are public: what is almost a table is refused with a word on how to make it one."""
+    module, name = type(x).__module__.partition(".")[0], type(x).__name__
+    if module == "polars" and name == "LazyFrame":
+        raise DataError("X is a LazyFrame, whose rows are not there yet: give X.collect(), or the path of its files")
+    if module == "pyspark":
+        raise DataError("X is a DataFrame of Spark, whose rows are elsewhere: call quietly.spark.fit(X, estimator, y)")
+    if (module in ("pandas", "polars") and name == "Series") or (module == "pyarrow" and name.endswith("Array")):
+        how = "pyarrow.table({'name': X})" if module == "pyarrow" else "X.to_frame()"
+        raise DataError(
+            f"Expected 2D array, got 1D array instead: X is one column, and a table is wanted; give {how} if there is one feature"
+        )
 
 
 def is_sparse(x: Any) -> bool:
@@ -71,7 +108,8 @@ def parts_of(x: Any, names: list[str]) -> list[Part]:
             "Reshape your data, with array.reshape(-1, 1) if there is one feature"
         )
     if array.ndim != 2:
-        raise DataError(f"a table has rows and columns, so X must have two dimensions, but has {array.ndim}")
+        what = f"has {array.ndim}" if array.ndim else f"is of type {type(array.item()).__name__}: {_TABLES}"
+        raise DataError(f"a table has rows and columns, so X must have two dimensions, but {what}")
     if array.shape[1] == 0:
         raise DataError(f"0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
     if _is_number(array.dtype):

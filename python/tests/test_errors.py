@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -47,6 +49,36 @@ def test_parameters_are_refused_by_name(wishes):
     with pytest.raises(quietly.ParameterError) as refused:
         linear(**wishes).fit(X, Y)
     assert isinstance(refused.value, (quietly.QuietlyError, ValueError))
+
+
+@pytest.mark.parametrize(
+    "work, kind, said",
+    [
+        (lambda: quietly.Schema(a=(0, 1), rows=-1), quietly.SchemaError, "rows must be a whole number, at least 1, but is -1"),
+        (lambda: quietly.Schema(a=(0, 1), rows="many"), quietly.SchemaError, "rows must be a whole number, at least 1, but is 'many'"),
+        (lambda: quietly.Schema(a=(0, 1), features=0), quietly.SchemaError, "features must be a whole number, at least 1, but is 0"),
+        (lambda: quietly.Schema({0: (0, 1)}, rows=5), quietly.SchemaError, "the name of a column must be a text"),
+        (lambda: quietly.Schema([("a", (0, 1))], rows=5), quietly.SchemaError, "columns must be a dict"),
+        (lambda: quietly.Schema(a=(0, 1), rows=5, unit=3), quietly.SchemaError, "unit must be a word for what one row is, but is 3"),
+        (lambda: quietly.Schema(a=(0, 1), rows=5, missing=0), quietly.SchemaError, 'missing must be "middle" or "drop", but is 0'),
+        (lambda: linear().fit(pl.LazyFrame({"a": [1.0]}), Y), quietly.DataError, "give X.collect()"),
+        (lambda: linear().fit(X, pl.LazyFrame({"a": [1.0]})), quietly.DataError, "one column"),
+        (lambda: linear().fit(pd.Series(Y), Y), quietly.DataError, "give X.to_frame()"),
+        (lambda: linear().fit(pl.Series(Y), Y), quietly.DataError, "give X.to_frame()"),
+        (lambda: linear().fit(pa.array(Y), Y), quietly.DataError, "give pyarrow.table("),
+        (lambda: linear().fit(None, Y), quietly.DataError, "X must have two dimensions, but is of type NoneType"),
+        (lambda: linear().fit({"a": Y}, Y), quietly.DataError, "X must have two dimensions, but is of type dict"),
+        (lambda: linear(epsilon=None).fit(X, Y), quietly.ParameterError, "but is None"),
+        (lambda: linear(epsilon="1").fit(X, Y), quietly.ParameterError, "epsilon must be a number, but is '1'"),
+        (lambda: linear(steps=-1).fit(X, Y), quietly.ParameterError, "steps must be a whole number, at least 1, but is -1"),
+        (lambda: quietly.Budget(None, 1e-5), quietly.ParameterError, "epsilon must be a number, but is None"),
+        (lambda: quietly.LogisticRegression(classes=2).fit(X, LABELS), quietly.ParameterError, "classes must be a list of all labels"),
+    ],
+)
+def test_refusals_say_what_was_wanted_and_what_was_got(work, kind, said):
+    with pytest.raises(kind) as refused:
+        work()
+    assert said in str(refused.value)
 
 
 def test_ranges_must_make_sense():

@@ -22,9 +22,14 @@ use crate::errors::exception;
 /// All batches of an object that speaks the Arrow stream protocol, and the names of its columns.
 pub(crate) fn stream(object: &Bound<'_, PyAny>) -> PyResult<(Vec<String>, Vec<RecordBatch>)> {
     let reader = reader(object)?;
-    let names = names(&reader);
+    let (names, schema) = (names(&reader), reader.schema());
     let batches: Result<Vec<RecordBatch>, _> = reader.collect();
-    Ok((names, batches.map_err(wrong)?))
+    let mut batches = batches.map_err(wrong)?;
+    if batches.is_empty() {
+        // A table without rows has columns all the same.
+        batches.push(RecordBatch::new_empty(schema));
+    }
+    Ok((names, batches))
 }
 
 /// The names of the columns of a stream.

@@ -4,7 +4,10 @@ use std::{path::PathBuf, sync::Mutex};
 use pyo3::prelude::*;
 use quietly::Neighbours;
 
-use crate::errors::{exception, raise};
+use crate::{
+    errors::{exception, raise},
+    plan::refusal,
+};
 
 /// What may be spent: epsilon, and the delta at which it holds.
 #[pyclass(frozen, eq, module = "quietly._quietly")]
@@ -16,7 +19,16 @@ impl Budget {
     /// Epsilon from 0.001 to 1000, and delta from 1e-12 to 0.5, or 0.
     #[new]
     #[pyo3(signature = (epsilon, delta, neighbours="add-remove"))]
-    fn new(epsilon: f64, delta: f64, neighbours: &str) -> PyResult<Self> {
+    fn new(
+        epsilon: &Bound<'_, PyAny>,
+        delta: &Bound<'_, PyAny>,
+        neighbours: &str,
+    ) -> PyResult<Self> {
+        let number = |name, given: &Bound<'_, PyAny>| {
+            let refused = |_| exception("ParameterError", &refusal(name, "a number", given), None);
+            given.extract::<f64>().map_err(refused)
+        };
+        let (epsilon, delta) = (number("epsilon", epsilon)?, number("delta", delta)?);
         let budget = match delta {
             0.0 => quietly::Budget::pure(epsilon),
             _ => quietly::Budget::new(epsilon, delta),

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 mod accounting;
 mod borrow;
 mod certificate;
+mod elsewhere;
 mod errors;
 mod ledger;
 mod model;
@@ -30,6 +31,7 @@ fn _quietly(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ledger::Budget>()?;
     module.add_class::<ledger::LedgerFile>()?;
     module.add_class::<scaler::Scaler>()?;
+    module.add_class::<elsewhere::Worker>()?;
     tune::add(module)?;
     errors::add(module)?;
     accounting::add(module)?;

@@ -9,6 +9,7 @@ use quietly::{Curves, Link, Places, Reads, classify, evaluate, evaluate_classes,
 
 use crate::{
     certificate::{self, Certificate},
+    elsewhere::There,
     errors::{exception, guard, raise},
     ledger::LedgerFile,
     plan::{Plan, Wishes},
@@ -24,8 +25,9 @@ pub(crate) struct Model(pub(crate) quietly::Model);
 #[pymethods]
 impl Model {
     /// Plans, charges the ledger if there is one, reads, releases and signs. `public` is what was taken to be public beside the schema.
+    /// Rows that are `elsewhere` have somebody who answers for them, and a number where that is public; `table` has none then.
     #[staticmethod]
-    #[pyo3(signature = (table, schema, wishes, public, ledger=None))]
+    #[pyo3(signature = (table, schema, wishes, public, ledger=None, elsewhere=None))]
     fn fit(
         py: Python<'_>,
         table: &Table,
@@ -33,20 +35,30 @@ impl Model {
         wishes: &Bound<'_, PyDict>,
         public: Vec<String>,
         ledger: Option<&LedgerFile>,
+        elsewhere: Option<(Py<PyAny>, u64)>,
     ) -> PyResult<Self> {
         guard(|| {
             let wishes = Wishes(wishes);
             let sparse = table.source.is_sparse();
             let (encoding, plan) = wishes.plan(schema, table.source.columns(), sparse)?;
             let (key, threads) = (wishes.key()?, wishes.threads()?);
+            let planned = (&plan, &encoding);
+            let there = elsewhere.map(|there| There::new(there, table, planned));
+            let mut there = there.transpose()?;
             if let Some(ledger) = ledger {
                 let target = wishes.word("target")?.unwrap_or_default();
                 ledger.charge(&format!("{} of {target}", plan.link.name()), plan.budget)?;
             }
-            let mut model = watched(py, wishes.tell()?, |watch| {
-                let reads = Reads { source: &table.source, public: None, encoding: &encoding };
-                plan.fit_from(reads, &schema.inner.unit, key, threads, watch)
-            })?;
+            let unit = &schema.inner.unit;
+            let fitted = watched(py, wishes.tell()?, |watch| match &mut there {
+                Some(there) => there.fit(planned, unit, (key, threads), watch),
+                None => {
+                    let reads = Reads { source: &table.source, public: None, encoding: &encoding };
+                    plan.fit_from(reads, unit, key, threads, watch)
+                }
+            });
+            let raised = there.and_then(There::raised);
+            let mut model = raised.map_or(fitted, Err)?;
             model.certificate.public.extend(public);
             Ok(Model(model))
         })

@@ -72,6 +72,17 @@ impl Plan {
     }
 }
 
+/// What is wrong with something that a caller wrote, which is public.
+pub(crate) fn refusal(name: &str, want: &str, given: &Bound<'_, PyAny>) -> String {
+    let kind = given.get_type().name().map_or("something else".into(), |n| n.to_string());
+    let got = match kind.as_str() {
+        "int" | "float" | "bool" | "str" | "NoneType" => given.repr().map(|r| r.to_string()).ok(),
+        _ => None,
+    };
+    let got = got.filter(|text| text.len() <= 60).unwrap_or(format!("of type {kind}"));
+    format!("{name} must be {want}, but is {got}")
+}
+
 /// The parameters of an estimator, by name.
 pub(crate) struct Wishes<'a, 'py>(pub(crate) &'a Bound<'py, PyDict>);
 
@@ -84,10 +95,8 @@ impl Wishes<'_, '_> {
         let Some(given) = self.0.get_item(name)?.filter(|given| !given.is_none()) else {
             return Ok(None);
         };
-        given.extract().map(Some).map_err(|_| {
-            let got = given.get_type().name().map_or("something else".into(), |n| n.to_string());
-            exception("ParameterError", &format!("{name} must be {want}, but is a {got}"), None)
-        })
+        let refused = || exception("ParameterError", &refusal(name, want, &given), None);
+        given.extract().map(Some).map_err(|_| refused())
     }
 
     pub(crate) fn number(&self, name: &str) -> PyResult<Option<f64>> {
@@ -132,7 +141,12 @@ impl Wishes<'_, '_> {
 
     /// What may be spent on about so many rows.
     pub(crate) fn budget(&self, rows: u64) -> PyResult<Budget> {
-        let epsilon = self.number("epsilon")?.unwrap_or(f64::NAN);
+        let none = || {
+            let message =
+                "epsilon must be a number from 0.001 to 1000, or inf for no privacy, but is None";
+            exception("ParameterError", message, None)
+        };
+        let epsilon = self.number("epsilon")?.ok_or_else(none)?;
         let budget = Budget::usual(epsilon, self.number("delta")?, rows).map_err(raise)?;
         Ok(budget.under(self.neighbours()?))
     }

@@ -7,7 +7,10 @@ use pyo3::{
 };
 use quietly::{Missing, Rule, Value};
 
-use crate::errors::{exception, guard, raise};
+use crate::{
+    errors::{exception, guard, raise},
+    plan::refusal,
+};
 
 /// What is publicly known about a table, written down before it is read.
 ///
@@ -45,27 +48,55 @@ pub(crate) struct Schema {
 #[pymethods]
 impl Schema {
     #[new]
-    #[pyo3(signature = (columns=None, /, *, rows=None, unit="row", missing="middle", features=None, **others))]
+    #[pyo3(signature = (columns=None, /, *, rows=None, unit=None, missing=None, features=None, **others),
+           text_signature = "(columns=None, /, *, rows=None, unit='row', missing='middle', features=None, **others)")]
     fn new(
-        columns: Option<&Bound<'_, PyDict>>,
-        rows: Option<u64>,
-        unit: &str,
-        missing: &str,
-        features: Option<usize>,
+        columns: Option<&Bound<'_, PyAny>>,
+        rows: Option<&Bound<'_, PyAny>>,
+        unit: Option<&Bound<'_, PyAny>>,
+        missing: Option<&Bound<'_, PyAny>>,
+        features: Option<&Bound<'_, PyAny>>,
         others: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        let no_dict = |given: &Bound<'_, PyAny>| {
+            let want = "a dict, such as {\"age\": (0, 100), \"sex\": [\"F\", \"M\"]}";
+            wrong(&refusal("columns", want, given))
+        };
+        let columns = columns.map(|given| given.cast::<PyDict>().map_err(|_| no_dict(given)));
+        let columns = columns.transpose()?;
         let mut rules = Vec::new();
         for (name, said) in columns.into_iter().chain(others).flatten() {
-            let name: String = name.extract()?;
+            let text = name.extract::<String>();
+            let name = text.map_err(|_| {
+                let want = "a text, as that of x0 for a column without a name";
+                wrong(&refusal("the name of a column", want, &name))
+            })?;
             let rule = rule(&name, &said)?;
             rules.push((name, rule));
         }
-        let missing = match missing {
-            "middle" => Missing::Middle,
-            "drop" => Missing::Drop,
-            _ => return Err(wrong("missing must be \"middle\" or \"drop\"")),
+        let missing = match missing.map(|said| (said, said.extract::<String>())) {
+            None => Missing::Middle,
+            Some((_, Ok(word))) if word == "middle" => Missing::Middle,
+            Some((_, Ok(word))) if word == "drop" => Missing::Drop,
+            Some((said, _)) => {
+                return Err(wrong(&refusal("missing", "\"middle\" or \"drop\"", said)));
+            }
         };
-        let unit = unit.into();
+        let count = |name, given: Option<&Bound<'_, PyAny>>| -> PyResult<Option<u64>> {
+            let Some(given) = given else { return Ok(None) };
+            let refused = || wrong(&refusal(name, "a whole number, at least 1", given));
+            let count = given.extract().ok().filter(|count| *count > 0);
+            count.map(Some).ok_or_else(refused)
+        };
+        let rows = count("rows", rows)?;
+        let features = count("features", features)?.map(|count| count as usize);
+        let unit = match unit {
+            None => "row".into(),
+            Some(said) => {
+                let no_word = |_| wrong(&refusal("unit", "a word for what one row is", said));
+                said.extract().map_err(no_word)?
+            }
+        };
         let schema =
             quietly::Schema { rows: rows.unwrap_or(1), unit, missing, features, columns: rules };
         Schema::checked(&schema.to_toml(), rows.is_some())

@@ -45,17 +45,13 @@ impl Errand {
     /// [`Error::Data`] if a file cannot be read; no row can cause an error.
     pub fn run(&self, parts: &[Part], threads: usize) -> Result<Private<Answer>, Error> {
         let next = AtomicUsize::new(0);
-        let expander = match &self.reading.expansion {
-            Some(expansion) => Some(Expander::new(expansion)?),
-            None => None,
-        };
         let work = || -> Result<Private<Answer>, Error> {
-            let mut all = self.question.nothing();
+            let mut worker = Worker::new(self.clone())?;
             while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let source = Source::of_part(part)?;
-                self.rows(&source, part.before(), expander.as_ref(), &mut all)?;
+                worker.before = part.before();
+                worker.ask(&Source::of_part(part)?)?;
             }
-            Ok(Private::new(all))
+            Ok(worker.answer())
         };
         std::thread::scope(|scope| {
             let others = threads.min(parts.len()).saturating_sub(1);
@@ -72,24 +68,52 @@ impl Errand {
             Ok(all)
         })
     }
+}
 
-    /// Adds the answer of all rows of a source, before which the table has so many records.
-    fn rows(
-        &self,
-        source: &Source,
-        mut before: u64,
-        expander: Option<&Expander>,
-        all: &mut Answer,
-    ) -> Result<(), Error> {
-        let Reading { encoding, places, .. } = &self.reading;
-        let kept = places.then(|| encoding.keeping_places());
-        source.scan(kept.as_ref().unwrap_or(encoding), &mut |table: &Table| {
-            let expanded = expander.map(|expander| expander.public_table(table, 1));
-            all.add(&self.question.of_table(expanded.as_ref().unwrap_or(table), before));
-            before += (table.rows() + table.nulls().len()) as u64;
+/// Somebody on an errand, who asks some rows after others and adds up what they say.
+pub struct Worker {
+    errand: Errand,
+    expander: Option<Expander>,
+    before: u64,
+    all: Answer,
+}
+
+impl Worker {
+    /// One who has not asked any row yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] if the errand expands rows in a way that makes no sense.
+    pub fn new(errand: Errand) -> Result<Self, Error> {
+        let expander = match &errand.reading.expansion {
+            Some(expansion) => Some(Expander::new(expansion)?),
+            None => None,
+        };
+        let all = errand.question.nothing();
+        Ok(Worker { errand, expander, before: 0, all })
+    }
+
+    /// Asks the next rows: all those of a source.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Data`] if it cannot be read; no row can cause an error.
+    pub fn ask(&mut self, source: &Source) -> Result<(), Error> {
+        let Worker { errand: Errand { reading, question }, expander, before, all } = self;
+        let kept = reading.places.then(|| reading.encoding.keeping_places());
+        source.scan(kept.as_ref().unwrap_or(&reading.encoding), &mut |table: &Table| {
+            let expanded = expander.as_ref().map(|expander| expander.public_table(table, 1));
+            let rows = expanded.as_ref().unwrap_or(table);
+            all.add(&question.of_table(rows, *before));
+            *before += (table.rows() + table.nulls().len()) as u64;
             ControlFlow::Continue(())
         })?;
         Ok(())
+    }
+
+    /// What all of them said.
+    pub fn answer(self) -> Private<Answer> {
+        Private::new(self.all)
     }
 }
 

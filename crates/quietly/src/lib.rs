@@ -62,7 +62,7 @@ pub use crate::{
     curves::{ColumnCurves, Curves, Places},
     descent::Residual,
     design::{Design, Reach, Shares},
-    errand::{Errand, Load, Order, Parts, Reading, Work, from_bytes, in_tasks, to_bytes},
+    errand::{Errand, Load, Order, Parts, Reading, Work, Worker, from_bytes, in_tasks, to_bytes},
     error::Error,
     evaluate::{
         Bin, ClassScores, Scores, classify, evaluate, evaluate_classes, evaluate_classes_privately,

@@ -48,6 +48,18 @@ impl Plan {
         Error::unless(!waves, "expansion", "splines, where several machines work", "waves")
     }
 
+    /// Whether all rows are asked in every step, so that rows need no places: they may come in any order, and in another one each time.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] if steps have rows of their own, or all that this plan asks are not sums.
+    pub fn asks_every_row(&self) -> Result<(), Error> {
+        self.asks_for_sums()?;
+        let want = "one that asks every row in every step, as the rows of this table have no places: full-batch for linear and relu, \
+                    dp-gd or frank-wolfe for other losses";
+        Error::unless(self.sampler == Sampler::Full, "method", want, self.method.name())
+    }
+
     /// Fits rows that somebody else keeps, and signs the result. The journal is left behind, with all that was released.
     ///
     /// # Errors

@@ -1,0 +1,116 @@
+//! Rows that an engine of Python's world keeps: questions go there as bytes, and answers come back so.
+use std::{
+    ops::ControlFlow,
+    sync::{Mutex, PoisonError},
+};
+
+use pyo3::{prelude::*, types::PyBytes};
+use quietly::{
+    Answer, Elsewhere, Encoding, Errand, Error, Keeper, Key, Model, Plan, Private, Question,
+    Reading, Watch,
+};
+
+use crate::{
+    errors::{exception, guard, raise},
+    table::Table,
+};
+
+/// Somebody on an errand, who asks some rows after others, where they are.
+#[pyclass(frozen, module = "quietly._quietly")]
+pub(crate) struct Worker(Mutex<Option<quietly::Worker>>);
+
+#[pymethods]
+impl Worker {
+    #[new]
+    fn new(errand: &[u8]) -> PyResult<Self> {
+        guard(|| {
+            let errand: Errand = quietly::from_bytes(errand).ok_or_else(other)?;
+            Ok(Worker(Mutex::new(Some(quietly::Worker::new(errand).map_err(raise)?))))
+        })
+    }
+
+    /// Asks all rows of a table.
+    fn ask(&self, py: Python<'_>, table: &Table) -> PyResult<()> {
+        guard(|| {
+            let asked = py.detach(|| {
+                let mut worker = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                worker.as_mut().map(|worker| worker.ask(&table.source))
+            });
+            asked.ok_or_else(other)?.map_err(raise)
+        })
+    }
+
+    /// What they said, added up: **private**, and for the process alone that adds noise to it.
+    fn answer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let worker = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Not a release: it goes to whoever sent the errand, who is trusted with the rows.
+        let answer = worker.ok_or_else(other)?.answer().declassify();
+        Ok(PyBytes::new(py, &answer.to_bytes()))
+    }
+}
+
+fn other() -> PyErr {
+    let message = "the parts of quietly do not understand each other: all must be of one version";
+    exception("ElsewhereError", message, None)
+}
+
+/// Rows that are elsewhere: `ask` takes an errand, and returns the answers of all workers.
+pub(crate) struct There {
+    ask: Py<PyAny>,
+    reading: Reading,
+    records: u64,
+    raised: Option<PyErr>,
+}
+
+impl There {
+    /// Rows of a table like this one, which has none, for a plan that may ask them.
+    pub(crate) fn new(
+        (ask, records): (Py<PyAny>, u64),
+        empty: &Table,
+        (plan, encoding): (&Plan, &Encoding),
+    ) -> PyResult<Self> {
+        plan.asks_every_row().map_err(raise)?;
+        // Names and types of columns are public, and refused here rather than by a worker.
+        empty.source.scan(encoding, &mut |_| ControlFlow::Continue(())).map_err(raise)?;
+        Ok(There { ask, reading: plan.reading(encoding), records, raised: None })
+    }
+
+    /// Fits them.
+    pub(crate) fn fit(
+        &mut self,
+        (plan, encoding): (&Plan, &Encoding),
+        unit: &str,
+        (key, threads): (Key, usize),
+        watch: &mut Watch<'_>,
+    ) -> Result<Model, Error> {
+        let records = self.records;
+        let mut from = Elsewhere { rows: self, records, allocation: None, journal: None };
+        plan.fit_elsewhere(&mut from, encoding, unit, key, threads, watch)
+    }
+
+    /// What `ask` raised, if anything.
+    pub(crate) fn raised(self) -> Option<PyErr> {
+        self.raised
+    }
+}
+
+impl Keeper for There {
+    fn ask(&mut self, _step: usize, question: &Question) -> Result<Private<Answer>, Error> {
+        let errand = Errand { reading: self.reading.clone(), question: question.clone() };
+        let answers = Python::attach(|py| -> PyResult<Vec<Vec<u8>>> {
+            let errand = PyBytes::new(py, &quietly::to_bytes(&errand));
+            self.ask.call1(py, (errand,))?.extract(py)
+        });
+        let sum = answers.and_then(|answers| {
+            let mut all = question.nothing();
+            for bytes in &answers {
+                all.add(&Answer::from_bytes(bytes, question).ok_or_else(other)?);
+            }
+            Ok(Private::new(all))
+        });
+        sum.map_err(|error| {
+            self.raised = Some(error);
+            Error::Stopped
+        })
+    }
+}

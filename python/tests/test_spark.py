@@ -1,0 +1,198 @@
+"""Rows that Spark keeps: the same bits. A stand-in shows it on every machine, and Spark itself where it is installed."""
+
+import json
+import os
+import pathlib
+import pickle
+import re
+import sys
+
+import pyarrow as pa
+import pytest
+
+import quietly
+
+CASES = [
+    (quietly.LinearRegression, "pay", {}),
+    (quietly.ReLURegression, "pay", {}),
+    (quietly.LinearRegression, "pay", {"expand": "splines=5", "epsilon": 8.0}),
+    (quietly.LinearRegression, "pay", {"constraint": "l2", "radius": 2.0, "method": "dp-gd", "steps": 8}),
+    (quietly.LogisticRegression, "income", {"method": "dp-gd", "radius": 3.0, "constraint": "l2", "steps": 8}),
+    (quietly.LogisticRegression, "income", {"method": "dp-gd", "steps": 5, "neighbours": "replace-one"}),
+    (quietly.LinearSVC, "income", {"method": "dp-gd", "steps": 5}),
+    (quietly.QuantileRegressor, "pay", {"method": "dp-gd", "steps": 5}),
+]
+NAMES = [f"{kind.__name__} {wishes}"[:50] for kind, _, wishes in CASES]
+COLUMNS = ["age", "hours", "sex", "income", "kind", "pay"]
+
+
+class StandIn:
+    """What quietly uses of a DataFrame of Spark, over parts of a table: each is asked in batches, and work travels as bytes."""
+
+    def __init__(self, parts, broken=None):
+        self.parts, self.broken, self.columns, self.asked = parts, broken, parts[0].column_names, []
+
+    def select(self, *names):
+        plain = [name[1:-1].replace("``", "`") for name in names]
+        assert all(name == f"`{p.replace('`', '``')}`" for name, p in zip(names, plain))
+        chosen = StandIn([part.select(plain) for part in self.parts], self.broken)
+        chosen.asked = self.asked
+        return chosen
+
+    def limit(self, rows):
+        return StandIn([part.slice(0, rows) for part in self.parts[:1]])
+
+    def toArrow(self):
+        return self.parts[0]
+
+    def count(self):
+        return sum(part.num_rows for part in self.parts)
+
+    def mapInArrow(self, work, schema):
+        assert schema == "answer binary"
+        self.asked.append(tuple(self.columns))
+        work = pickle.dumps(work)
+        all_of = lambda part: pickle.loads(work)(iter(part.to_batches(max_chunksize=97)))
+        self.answers = [batch for part in self.parts for batch in all_of(part)]
+        return self
+
+    def collect(self):
+        if self.broken:
+            raise self.broken
+        return [(bytearray(answer),) for batch in self.answers for answer in batch.column("answer").to_pylist()]
+
+
+def arrow(people):
+    return pa.Table.from_pandas(people[COLUMNS], preserve_index=False)
+
+
+def parts(people):
+    """Parts in another order, one of them empty."""
+    whole = arrow(people)
+    return [whole.slice(2000), whole.slice(0, 0), whole.slice(0, 1), whole.slice(1, 1999)]
+
+
+def learnt(estimator, path):
+    estimator.save(path)
+    return json.loads(path.read_text())
+
+
+@pytest.fixture(scope="module")
+def spark():
+    pytest.importorskip("pyspark", reason="pyspark is not installed here: make test-spark")
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    made = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    session = made.config("spark.sql.execution.arrow.maxRecordsPerBatch", "313").getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+def check_same_bits(df, kind, target, wishes, people, schema, tmp_path):
+    wishes = {"epsilon": 4.0, "schema": schema(target), "random_state": 11, **wishes}
+    here = kind(**wishes, target=target).fit(people[["age", "hours", "sex"]], people[target])
+    there = quietly.spark.fit(df, kind(**wishes), target)
+    assert isinstance(there, kind)
+    mine, theirs = learnt(here, tmp_path / "here.quietly"), learnt(there, tmp_path / "there.quietly")
+    assert theirs == mine
+    assert (there.predict(people[["age", "hours", "sex"]]) == here.predict(people[["age", "hours", "sex"]])).all()
+
+
+@pytest.mark.parametrize("kind, target, wishes", CASES, ids=NAMES)
+def test_a_stand_in_gives_the_same_bits(kind, target, wishes, people, schema, tmp_path):
+    df = StandIn(parts(people))
+    check_same_bits(df, kind, target, wishes, people, schema, tmp_path)
+    # Columns that the schema does not have are not read.
+    assert set(df.asked) == {("age", "hours", "sex", target)}
+
+
+@pytest.mark.parametrize("kind, target, wishes", CASES, ids=NAMES)
+def test_spark_gives_the_same_bits(spark, kind, target, wishes, people, schema, tmp_path):
+    df = spark.createDataFrame(people[COLUMNS].sample(frac=1, random_state=3)).repartition(5)
+    check_same_bits(df, kind, target, wishes, people, schema, tmp_path)
+
+
+def test_a_row_less_is_another_model(people, schema):
+    """The control: answers that miss a row are seen in the weights."""
+    fit = lambda df: quietly.spark.fit(df, quietly.LinearRegression(epsilon=4.0, schema=schema("pay"), random_state=11), "pay").coef_
+    assert (fit(StandIn([arrow(people)])) != fit(StandIn([arrow(people).slice(1)]))).any()
+
+
+@pytest.mark.parametrize(
+    "kind, target, wishes",
+    [
+        (quietly.LinearRegression, "pay", {"method": "one-pass"}),
+        (quietly.LogisticRegression, "income", {}),
+        (quietly.LogisticRegression, "income", {"method": "dp-sgd"}),
+        (quietly.KANRegressor, "pay", {"passes": 5}),
+        (quietly.LinearRegression, "pay", {"expand": "waves"}),
+    ],
+)
+def test_what_does_not_ask_every_row_is_refused_for_free(kind, target, wishes, people, schema, tmp_path):
+    df = StandIn(parts(people))
+    with quietly.Ledger(tmp_path / "people.ledger", quietly.Budget(5.0, 1e-4)) as ledger:
+        with pytest.raises(quietly.ParameterError):
+            quietly.spark.fit(df, kind(epsilon=1.0, schema=schema(target), **wishes), target)
+    assert ledger.spent == (0.0, 0.0) and not df.asked
+
+
+def test_a_fit_is_charged_before_it_asks(people, schema, tmp_path):
+    with quietly.Ledger(tmp_path / "people.ledger", quietly.Budget(1.5, 1e-4)) as ledger:
+        model = quietly.LinearRegression(epsilon=1.0, schema=schema("pay"))
+        quietly.spark.fit(StandIn(parts(people)), model, "pay")
+        assert ledger.spent[0] == pytest.approx(1.0)
+        df = StandIn(parts(people))
+        with pytest.raises(quietly.SpentError):
+            quietly.spark.fit(df, model, "pay")
+        assert not df.asked
+
+
+def test_refusals_and_failures_say_no_value(people, schema):
+    linear = lambda **wishes: quietly.LinearRegression(**{"epsilon": 1.0, "schema": schema("pay"), **wishes})
+    df = StandIn(parts(people))
+    for refused, work in [
+        (quietly.DataError, lambda: quietly.spark.fit(people, linear(), "pay")),
+        (quietly.DataError, lambda: quietly.spark.fit(df, linear(), people["pay"])),
+        (quietly.ParameterError, lambda: quietly.spark.fit(df, "linear", "pay")),
+        (quietly.DataError, lambda: quietly.spark.fit(df, linear(schema=None), "pay")),
+        (quietly.DataError, lambda: quietly.spark.fit(df, linear(schema=quietly.Schema(age=(0, 100), pay=(0, 100))), "pay")),
+        (quietly.QuietlyError, lambda: quietly.spark.fit(df, linear(), "wage")),
+        (quietly.MissingColumnsError, lambda: quietly.spark.fit(StandIn([arrow(people).drop(["age"])]), linear(), "pay")),
+    ]:
+        with pytest.raises(refused):
+            work()
+    assert not df.asked
+    dates = arrow(people).set_column(0, "age", pa.array([0] * len(people), pa.date32()))
+    with pytest.raises(quietly.ColumnTypesError):
+        quietly.spark.fit(StandIn([dates]), linear(), "pay")
+    with pytest.raises(quietly.ElsewhereError) as failed:
+        quietly.spark.fit(StandIn(parts(people), broken=RuntimeError("cannot cast 4711.25")), linear(), "pay")
+    assert "RuntimeError" in str(failed.value) and "4711" not in str(failed.value)
+    assert failed.value.__cause__ is None and failed.value.__context__ is None
+    with pytest.raises(KeyboardInterrupt):
+        quietly.spark.fit(StandIn(parts(people), broken=KeyboardInterrupt()), linear(), "pay")
+
+
+def test_spark_that_fails_says_no_value(spark, people, schema):
+    linear = quietly.LinearRegression(epsilon=1.0, schema=schema("pay"))
+    from pyspark.sql import functions as f
+
+    df = spark.createDataFrame(people[COLUMNS]).withColumn("age", f.col("sex").cast("double"))
+    with pytest.raises(quietly.ElsewhereError) as failed:
+        quietly.spark.fit(df, linear, "pay")
+    assert "CAST_INVALID_INPUT" in str(failed.value) and "'F'" not in str(failed.value)
+    assert failed.value.__context__ is None
+
+
+def test_the_guide_runs(spark, capsys):
+    page = pathlib.Path(__file__).parents[2] / "docs" / "cluster.md"
+    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
+    exec(compile(block, str(page), "exec"), {})
+    assert "epsilon" in capsys.readouterr().out
+
+
+def test_a_frame_of_spark_is_sent_to_the_other_door(spark, people):
+    with pytest.raises(quietly.DataError, match="quietly.spark.fit"):
+        quietly.LinearRegression().fit(spark.createDataFrame(people[COLUMNS]), "pay")
