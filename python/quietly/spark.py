@@ -23,8 +23,10 @@ _Estimator = TypeVar("_Estimator", bound="_Private")
 def fit(df: Any, estimator: _Estimator, y: str) -> _Estimator:
     """Fits an estimator to a DataFrame of Spark.
 
-    The DataFrame is read once for every question, about 25 times for ``LinearRegression``: ``df.cache()`` keeps what it is made of. It must
-    have rows that stay: a sample or a random number that Spark draws anew for each question is not what the model is of.
+    The DataFrame is read once for every question, about 25 times for ``LinearRegression``: ``df.cache()`` keeps what it is made of.
+
+    What is protected is a row of the DataFrame, so each must be made of one row of the table alone. ``limit``, ``sample`` or a random number may
+    give other rows for each question, and one person more may change many of them: write such a table to files first, and read it from there.
 
     Parameters
     ----------
