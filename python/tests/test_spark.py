@@ -20,6 +20,7 @@ CASES = [
     (quietly.LogisticRegression, "income", {"method": "dp-gd", "radius": 3.0, "constraint": "l2", "steps": 8}),
     (quietly.LogisticRegression, "income", {"method": "dp-gd", "steps": 5, "neighbours": "replace-one"}),
     (quietly.LinearSVC, "income", {"method": "dp-gd", "steps": 5}),
+    (quietly.LogisticRegression, "income", {"method": "frank-wolfe", "constraint": "l1", "radius": 2.0, "steps": 5}),
     (quietly.QuantileRegressor, "pay", {"method": "dp-gd", "steps": 5}),
 ]
 NAMES = [f"{kind.__name__} {wishes}"[:50] for kind, _, wishes in CASES]

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use crate::{
     args::Relation,
     failure::Failure,
-    fit::Kind,
     number::{Count, Number},
     output,
+    recipe::Kind,
     screen::{Progress, Screen, WIDTH},
     svg::{self, Picture},
     tables::key,

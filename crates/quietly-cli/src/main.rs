@@ -52,6 +52,7 @@ mod output;
 mod plot;
 mod predict;
 mod prepare;
+mod recipe;
 mod reproduce;
 mod scheme;
 mod screen;

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::{
     failure::Failure,
-    fit,
+    recipe,
     screen::{Screen, WIDTH},
     words,
 };
@@ -21,7 +21,7 @@ pub(crate) struct Methods {
 
 /// Lists the methods, or tells about one.
 pub(crate) fn run(asked: &Methods, screen: &mut Screen) -> Result<(), Failure> {
-    let one = asked.name.as_deref().map(fit::method).transpose()?;
+    let one = asked.name.as_deref().map(recipe::method).transpose()?;
     let chosen: Vec<Method> = one.map_or(Method::ALL.to_vec(), |m| vec![m]);
     if asked.json {
         let all: Vec<_> =

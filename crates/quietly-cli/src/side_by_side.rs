@@ -12,9 +12,9 @@ use quietly_noise::Bits;
 use crate::{
     args::Relation,
     failure::Failure,
-    fit::{self, Kind},
     number::{Count, Number, Numbers},
     output,
+    recipe::{self, Kind},
     screen::{Progress, Screen},
     side_by_side::summary::Summary,
     tables::{Columns, Files, SchemaFile, key, usual_delta},
@@ -137,7 +137,7 @@ impl SideBySide {
     fn entrants(&self, link: Link) -> Result<Vec<Entrant>, Failure> {
         let mut entrants: Vec<Entrant> = vec![];
         for name in self.methods.iter().map(|name| name.trim()) {
-            let method = fit::method(name)?;
+            let method = recipe::method(name)?;
             if !method.about().links.contains(&link) {
                 let want = match link {
                     Link::Relu => "one for ReLU models",
