@@ -115,9 +115,14 @@ def markdown(text: str | None) -> str:
     lines = inspect.cleandoc(text or "").splitlines()
     out: list[str] = []
     section, code = False, False
+    # A table of a docstring stays as it is.
+    rules = [k for k, line in enumerate(lines) if line.startswith("====")]
     for k, line in enumerate(lines):
         below = lines[k + 1] if k + 1 < len(lines) else ""
         example = line.startswith((">>>", "...")) or (code and line != "")
+        if rules and rules[0] <= k <= rules[-1]:
+            out += ["```text", line] if k == rules[0] else [line, "```"] if k == rules[-1] else [line]
+            continue
         if example != code:
             out.append("```pycon" if example else "```")
             code = example

@@ -140,7 +140,7 @@ class Model:
         wishes: dict[str, Any],
         public: Sequence[str],
         ledger: LedgerFile | None = None,
-        elsewhere: tuple[Callable[[bytes], list[bytes]], int] | None = None,
+        elsewhere: tuple[Callable[[bytes], list[bytes]], Callable[[], int]] | None = None,
     ) -> Model: ...
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Model: ...

@@ -33,14 +33,15 @@ tables really leak. Several runs on the same people are a list, each as a dict w
 True
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _quietly
+from .errors import ParameterError
 
 __all__ = ["calibrate", "curve", "delta", "epsilon"]
 
-Runs = str | Sequence[dict[str, Any]]
+Runs = str | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 _DIALS = {"noise", "scale", "epsilon_each", "delta_each"}
 _COUNTS = {"steps", "rate", "records", "batch", "select", "epochs", "bins", "period", "separation", "participations"}
@@ -51,16 +52,19 @@ def _run(scheme: str, flags: dict[str, Any]) -> dict[str, Any]:
     # `lambda` is a word of Python's own.
     flags = {name.rstrip("_"): value for name, value in flags.items()}
     if unknown := sorted(set(flags) - _KNOWN):
-        raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
+        raise TypeError(f"unexpected keyword argument {unknown[0]!r}: the dials and counts are {', '.join(sorted(_KNOWN))}")
     return {"scheme": scheme, **flags}
 
 
 def _runs(scheme: Runs, flags: dict[str, Any]) -> list[dict[str, Any]]:
     if isinstance(scheme, str):
         return [_run(scheme, flags)]
+    runs: list[Any] = [scheme] if isinstance(scheme, Mapping) else list(scheme)
+    if not all(isinstance(run, Mapping) for run in runs):
+        raise ParameterError('a scheme is a name, such as "gaussian", or a list of runs, such as [{"scheme": "gaussian", "noise": 5.0}]')
     if flags:
         raise TypeError(f"unexpected keyword argument {next(iter(flags))!r}: a list of runs says everything itself")
-    return [_run(run.get("scheme", ""), {name: value for name, value in run.items() if name != "scheme"}) for run in scheme]
+    return [_run(run.get("scheme", ""), {name: value for name, value in run.items() if name != "scheme"}) for run in runs]
 
 
 def epsilon(scheme: Runs, *, delta: float, neighbours: str = "add-remove", **flags: Any) -> tuple[float, float]:

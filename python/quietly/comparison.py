@@ -10,7 +10,7 @@ from sklearn.model_selection import train_test_split
 
 from . import ledger, tables
 from .errors import DataError, ParameterError
-from .estimators import _Private
+from .estimators import _column, _Private
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -101,7 +101,10 @@ def compare(
         With ``rows``, ``without_noise``, ``spent`` and ``plot()``.
     """
     named = dict(estimator) if isinstance(estimator, Mapping) else {type(estimator).__name__: estimator}
-    epsilons = [float(epsilon) for epsilon in epsilons]
+    try:
+        epsilons = [float(epsilon) for epsilon in epsilons]
+    except (TypeError, ValueError):
+        raise ParameterError("epsilons must be a list of numbers from 0.001 to 1000") from None
     _check(named, X, epsilons, repeats, random_state)
     base = np.random.SeedSequence(random_state).generate_state(1, np.uint64)[0]
     classifies = is_classifier(next(iter(named.values())))
@@ -159,9 +162,12 @@ def _check(named: dict[str, Any], X: Any, epsilons: list[float], repeats: Any, r
 def _split(X: Any, y: Any, test_size: float, seed: int) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     try:
         if isinstance(y, str):
+            _column(X, y)
             train, test = train_test_split(X, test_size=test_size, random_state=seed)
             return (train, y), (test, test[y])
         X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=test_size, random_state=seed)
+    except DataError:
+        raise
     except ValueError as problem:
         raise DataError(f"the table cannot be split: {problem}") from None
     return (X_train, y_train), (X_test, y_test)

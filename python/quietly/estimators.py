@@ -21,6 +21,10 @@ _DEFAULT = "no schema was given: every feature was taken to lie within [-1, 1], 
 _SCALED = "the ranges of features are those that a private scaler before this model gave"
 _ROWS = "no number of rows was declared: the number of rows of this table, as it was given, was treated as public"
 _CLASSES = "no classes were declared: the set of labels of this table was treated as public"
+_NO_SCHEMA = (
+    "no schema was given: every feature is taken to lie within [-1, 1], and cut to that. If yours do not, say what is public about them: "
+    "schema=quietly.Schema(age=(0, 100), ...)"
+)
 _TARGET = "no range of the target was declared: it was taken to lie within [-1, 1], whatever the table holds"
 
 
@@ -54,17 +58,15 @@ class _Private(BaseEstimator):
         """
         return self._fit(X, y, [])
 
-    def _elsewhere(self, X: tables.Elsewhere, y: str) -> Self:
-        """As ``fit``, for rows that somebody else keeps."""
-        return self._fit(X, y, [])
-
     def _fit(self, X: Any, y: Any, chosen: list[str]) -> Self:
         table, schema, wishes, public, names, named = self._prepare(X, y)
         account = ledger.to_charge(self.epsilon, getattr(self, "_ledger", None))
         there = None
         if isinstance(X, tables.Elsewhere):
-            # Under replace-one, and only then, the number of rows is public.
-            there = (X.ask, X.count() if self.neighbours == "replace-one" else 0)
+            there = (X.ask, X.count)
+            if wishes.get("method") == "auto" and Plan.of(table.columns, schema, wishes).method == "one-pass":
+                # Rows that are elsewhere have no places, which one pass needs.
+                wishes["method"] = "full-batch"
         with progress.shown(self.verbose) as wishes["tell"]:
             model = Model.fit(table, schema, wishes, [*public, *chosen], account, there)
         for warning in model.plan.warnings:
@@ -81,7 +83,9 @@ class _Private(BaseEstimator):
         if y is None:
             raise DataError("requires y to be passed, but the target y is None: give a column, or the name of one of X")
         if self.schema is not None and not isinstance(self.schema, Schema):
-            raise ParameterError("schema must be a quietly.Schema, or None")
+            raise ParameterError("schema must be a quietly.Schema, or None; quietly.Schema.read(path) reads one from a file")
+        if self.target is not None and not isinstance(self.target, str):
+            raise ParameterError(f"target must be the name of a column, or None, but is of type {type(self.target).__name__}")
         if tables.is_path(X) or isinstance(X, tables.Elsewhere):
             table, target = self._open(X, y)
             names: list[str] | None = [name for name in table.columns if name != target]
@@ -94,6 +98,7 @@ class _Private(BaseEstimator):
         else:
             names, parts, target, y = self._parts(X, y)
             schema, public = self._public(names, target, y, tables.described(X))
+            self._check_features(X, tables.column_names(X) or [])
             table = tables.table(parts)
             rows = table.rows
         declared = self.rows if self.rows is not None else schema.rows
@@ -146,33 +151,66 @@ class _Private(BaseEstimator):
         names = tables.column_names(X)
         if names is None:
             X = tables.array_of(X)
-            names = self._unnamed(X.shape[1] if X.ndim == 2 else 0)
+            names = self._unnamed(X, None if isinstance(y, str) else _name(y))
+        known = None if self.schema is None or "*" in self.schema.columns else self.schema.columns
         if isinstance(y, str):
             if y not in names:
                 raise DataError(f"X has no column {y!r}")
-            parts = tables.parts_of(X, names)
+            parts = tables.parts_of(X, names, known)
             return [n for n in names if n != y], parts, y, _column(X, y)
-        y = _one_column(y)
-        target = self.target or _name(y) or self._missing_column(names) or "target"
+        said, y = self.target or _name(y), _one_column(y)
+        target = said or self._the_missing_one(names) or "target"
         if target in names:
             raise DataError(f"the target has the name of a feature, {target!r}: say target=, under another name, or leave the column out of X")
-        return names, tables.parts_of(X, names) + tables.column_of(y, target), target, y
+        self._check_columns(names, target)
+        return names, tables.parts_of(X, names, known) + tables.column_of(y, target), target, y
 
-    def _unnamed(self, width: int) -> list[str]:
+    def _unnamed(self, X: Any, target: str | None) -> list[str]:
         """Names for columns without any: those of the schema, or x0, x1, …"""
+        width = X.shape[1] if X.ndim == 2 else 0
+        target = self.target or target
         if self.schema is not None and "*" not in self.schema.columns:
-            names = [name for name in self.schema.columns if name != self.target]
-            if len(names) == width + 1 and self.target is None:
+            names = [name for name in self.schema.columns if name != target]
+            if len(names) == width + 1 and target is None:
                 raise ParameterError("target must name the column to predict, as X has no names of columns")
             if len(names) == width:
                 return names
+            own = [f"x{k}" for k in range(width)]
+            if X.ndim == 2 and not set(own) <= set(names):
+                raise DataError(
+                    f"X has {width} columns without names, but the schema has {len(names)} beside the target: "
+                    "give a table with names, or as many columns as the schema, in its order"
+                )
         return [f"x{k}" for k in range(width)]
 
-    def _missing_column(self, names: list[str]) -> str | None:
-        if self.schema is None:
-            return None
-        missing = [name for name in self.schema.columns if name != "*" and name not in names]
+    def _missing(self, names: list[str]) -> list[str]:
+        """The columns of the schema that X lacks."""
+        return [] if self.schema is None else [name for name in self.schema.columns if name != "*" and name not in names]
+
+    def _the_missing_one(self, names: list[str]) -> str | None:
+        missing = self._missing(names)
         return missing[0] if len(missing) == 1 else None
+
+    def _check_columns(self, names: list[str], target: str) -> None:
+        """Names are public: what the schema knows under another name than the table is told."""
+        missing = self._missing(names)
+        if not missing or self.schema is None:
+            return
+        declared = self._declared() is not None or "*" in self.schema.columns
+        if target not in missing and not declared:
+            raise ParameterError(
+                f"the schema has no column {target!r}, the target, but has others that X lacks, {', '.join(map(repr, missing))}: "
+                "say which of them is y, as in target=" + repr(missing[0]) + ", or add it to the schema"
+            )
+        left = [name for name in missing if name != target]
+        unknown = [name for name in names if name not in self.schema.columns]
+        if left and unknown and "*" not in self.schema.columns:
+            warnings.warn(
+                f"X has no column {', '.join(map(repr, left))}, which the schema has, and {', '.join(map(repr, unknown))}, which the schema "
+                "does not have: all of them were left out",
+                UserWarning,
+                stacklevel=6,
+            )
 
     def _public(
         self, names: list[str], target: str, y: Any, ranges: list[tuple[float, float]] | None
@@ -183,9 +221,13 @@ class _Private(BaseEstimator):
             if target not in there.columns and "*" not in there.columns:
                 rule, public = self._target_rule(y)
                 return there.with_column(target, rule), public
-            self._check_labels(there.holds(target), y)
+            if target in there.columns and self._declared() is not None:
+                raise ParameterError(f"the schema describes the target {target!r}, and {self._declared()} does so, too: leave one of them out")
+            check_labels(there.holds(target), _kind(y), "the target")
             return there, []
         rule, public = self._target_rule(y)
+        if ranges is None:
+            warnings.warn(_NO_SCHEMA, UserWarning, stacklevel=5)
         columns: dict[str, Any] = dict(zip(names, ranges or [(-1.0, 1.0)] * len(names)))
         columns[target] = rule
         return Schema(columns), [_SCALED if ranges else _DEFAULT, *public]
@@ -193,14 +235,16 @@ class _Private(BaseEstimator):
     def _target_rule(self, y: Any) -> tuple[Any, list[str]]:
         raise NotImplementedError
 
-    def _check_labels(self, holds: str | None, y: Any) -> None:
-        """Types are public: a column of numbers has none of the labels that a schema lists as texts."""
-        kind = {"b": "truths", "i": "numbers", "u": "numbers", "f": "numbers"}.get(getattr(getattr(y, "dtype", None), "kind", "O"))
-        if holds in ("texts", "numbers", "truths") and kind is not None and kind != holds:
-            raise DataError(
-                f"the schema lists {holds} for the target, but y is a column of {kind}, in which none of them can be found: "
-                "write the schema as the column is, or convert the column"
-            )
+    def _declared(self) -> str | None:
+        """The parameter that describes the target, if it was given."""
+        return next((name for name in ("classes", "target_range") if getattr(self, name, None) is not None), None)
+
+    def _check_features(self, X: Any, names: list[str]) -> None:
+        if self.schema is None or not hasattr(X, "iloc"):
+            return
+        for k, name in enumerate(names):
+            if (holds := self.schema.holds(name)) is not None:
+                check_labels(holds, _kind(X.iloc[:, k]), f"column {name!r}")
 
     # -- after fitting ---------------------------------------------------------------------------------------------------
 
@@ -269,6 +313,8 @@ class _Private(BaseEstimator):
         from . import plots
 
         self._fitted()
+        if public is not None and not (isinstance(public, tuple) and len(public) == 2):
+            raise ParameterError("public must be a pair of table and target, as in public=(X, y)")
         if public is None or self._model.is_network:
             return plots.model(self, None, plots.NO_BARS)
         from .comparison import spread
@@ -369,6 +415,8 @@ class _Classifier(_Scored, ClassifierMixin, _Private):
         except ValueError as problem:
             raise DataError(f"{problem} Declare the labels: classes=[...], or in a schema") from None
         labels = found[np.isfinite(found)].tolist() if found.dtype.kind == "f" else found.tolist()
+        if len(labels) > 1000:
+            raise DataError(f"y has {len(labels)} different labels: is it an id, or a number to regress on? Classes so many are declared, as classes=[...]")
         if len(labels) < 2:
             raise DataError("wanted at least two classes, got one class; declare all labels, such as classes=[-1, 1]")
         return labels, [_CLASSES]
@@ -410,6 +458,20 @@ class _Probable(_Classifier):
         return logarithms
 
 
+def check_labels(holds: str | None, kind: str | None, what: str) -> None:
+    """Types are public: a column of numbers has none of the labels that a schema lists as texts."""
+    if holds in ("texts", "numbers", "truths") and kind is not None and kind != holds:
+        raise DataError(
+            f"the schema lists {holds} for {what}, but it is a column of {kind}, in which none of them can be found: "
+            "write the schema as the column is, or convert the column"
+        )
+
+
+def _kind(y: Any) -> str | None:
+    """What a column of numpy or pandas holds, if its type says so."""
+    return {"b": "truths", "i": "numbers", "u": "numbers", "f": "numbers"}.get(getattr(getattr(y, "dtype", None), "kind", "O"))
+
+
 def _seed(random_state: Any) -> int | None:
     if random_state is None:
         return None
@@ -419,6 +481,11 @@ def _seed(random_state: Any) -> int | None:
 
 
 def _one_column(y: Any) -> Any:
+    if type(y).__module__.startswith("pandas") and getattr(y, "ndim", 0) == 1 and not hasattr(y, "iloc"):
+        # Arrays and indices of pandas, as `.values` gives them.
+        import pandas
+
+        y = pandas.Series(y)
     y = y if hasattr(y, "to_numpy") else np.asarray(y)
     shape: tuple[int, ...] = y.shape if hasattr(y, "shape") else (len(y),)
     if len(shape) == 2 and shape[1] == 1:
@@ -426,7 +493,7 @@ def _one_column(y: Any) -> Any:
 
         message = "A column-vector y was passed when a 1d array was expected."
         warnings.warn(message, DataConversionWarning, stacklevel=3)
-        return np.asarray(y).ravel()
+        return _one_column(y.iloc[:, 0]) if hasattr(y, "iloc") else np.asarray(y).ravel()
     if len(shape) != 1:
         raise DataError("y should be a 1d array: one column")
     return y
@@ -434,11 +501,17 @@ def _one_column(y: Any) -> Any:
 
 def _column(X: Any, name: str) -> Any:
     # A stream is read once, and not to look for labels.
-    return X[name] if hasattr(X, "__getitem__") else None
+    if not hasattr(X, "__getitem__"):
+        return None
+    if name not in (tables.column_names(X) or []):
+        raise DataError(f"X has no column {name!r}")
+    return X[name]
 
 
 def _name(y: Any) -> str | None:
     name = getattr(y, "name", None)
+    if name is None and getattr(y, "ndim", 1) == 2 and len(getattr(y, "columns", [])) == 1:
+        name = y.columns[0]
     return name if isinstance(name, str) and name else None
 
 

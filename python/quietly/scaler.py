@@ -47,7 +47,9 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Asks the table for the means and standard deviations of its columns. Every fit spends."""
         if self.schema is not None and not isinstance(self.schema, Schema):
-            raise ParameterError("schema must be a quietly.Schema, or None")
+            raise ParameterError("schema must be a quietly.Schema, or None; quietly.Schema.read(path) reads one from a file")
+        if tables.is_path(X):
+            raise DataError("a scaler takes a table in memory; models take files, and need no scaling")
         names = tables.column_names(X)
         named = names is not None
         if names is None:
@@ -55,6 +57,8 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             width = X.shape[1] if X.ndim == 2 else 0
             known = self.schema.columns if self.schema is not None else []
             names = known if len(known) == width and "*" not in known else [f"x{k}" for k in range(width)]
+        if self.schema is not None and "*" not in self.schema.columns and (unknown := [n for n in names if n not in self.schema.columns]):
+            raise ParameterError(f"the schema has no column {', '.join(map(repr, unknown))}: add them, or leave them out of X")
         table = tables.table(tables.parts_of(X, names))
         public = [] if self.schema is not None else [_DEFAULT]
         columns: dict[str, Any] = {name: (-1.0, 1.0) for name in names}

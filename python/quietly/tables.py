@@ -8,6 +8,7 @@ import os
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,8 @@ def _refuse_what_is_no_table(x: Any) -> None:
         raise DataError("X is a LazyFrame, whose rows are not there yet: give X.collect(), or the path of its files")
     if module == "pyspark":
         raise DataError("X is a DataFrame of Spark, whose rows are elsewhere: call quietly.spark.fit(X, estimator, y)")
+    if isinstance(x, bytes) or hasattr(x, "read"):
+        raise DataError("X is an open file, or bytes: give the path of the file as a text")
     if (module in ("pandas", "polars") and name == "Series") or (module == "pyarrow" and name.endswith("Array")):
         how = "pyarrow.table({'name': X})" if module == "pyarrow" else "X.to_frame()"
         raise DataError(
@@ -90,10 +93,15 @@ def array_of(x: Any) -> Any:
     return x if type(x).__module__.startswith("pandas") or is_sparse(x) else np.asarray(x)
 
 
-def parts_of(x: Any, names: list[str]) -> list[Part]:
-    """The columns of a table under these names."""
+def parts_of(x: Any, names: list[str], wanted: list[str] | None = None) -> list[Part]:
+    """The columns of a table under these names. Those that are not ``wanted`` may be left out."""
     if type(x).__module__.startswith("pandas"):
         columns = [x.iloc[:, k] for k in range(x.shape[1])]
+        if wanted is not None:
+            # Dates do no harm where nobody asks for them.
+            kept = [k for k, column in enumerate(columns) if names[k] in wanted or getattr(column.dtype, "kind", "O") not in "mM"]
+            if len(kept) < len(columns):
+                x, names, columns = x.iloc[:, kept], [names[k] for k in kept], [columns[k] for k in kept]
         if all(_is_number(column.dtype) for column in columns):
             return [(names, matrix(x.to_numpy(dtype=_float(x.dtypes), na_value=np.nan)))]
         return [part for name, column in zip(names, columns) for part in column_of(column, name)]
@@ -171,7 +179,7 @@ def sparse(x: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def texts(cells: np.ndarray, missing: np.ndarray | None) -> list[str | None]:
     """Cells as a file would hold them; whatever is not text, number or truth is missing."""
     gone = missing if missing is not None else np.zeros(len(cells), dtype=bool)
-    plain = (str, int, float, bool, np.number, np.bool_)
+    plain = (str, int, float, bool, np.number, np.bool_, Decimal)
     read = (str(cell) if isinstance(cell, plain) and not skip else None for cell, skip in zip(cells.tolist(), gone))
     return [None if text is None else text.encode("utf-8", "replace").decode() for text in read]
 
@@ -213,7 +221,7 @@ def like_the_fitted(x: Any, columns: list[str], who: str) -> Table:
         if x.ndim == 2 and x.shape[1] != len(columns):
             raise DataError(f"X has {x.shape[1]} features, but {who} is expecting {len(columns)} features as input")
         names = columns
-    found = table(parts_of(x, names))
+    found = table(parts_of(x, names, columns))
     if not found.rows:
         raise DataError("0 sample(s) (an empty table) while a minimum of 1 is required.")
     return found

@@ -65,10 +65,13 @@ def tune(
     Returns
     -------
     estimator
-        A new one, fitted, with ``best_params_`` and ``best_score_`` (R2, or the share of rows that are right). The certificate says how it
-        was chosen.
+        A new one, fitted, with ``best_params_`` and ``best_score_`` (R2, or the share of rows that are right, with noise unless rows are
+        public, and at most 1). The certificate says how it was chosen.
     """
     candidates = _candidates(estimator, grid)
+    for what, rows in (("public", public), ("validation", validation)):
+        if rows is not None and not (isinstance(rows, tuple) and len(rows) == 2):
+            raise ParameterError(f"{what} must be a pair of table and target, as in {what}=(X, y)")
     if public is not None:
         if validation is not None:
             raise ParameterError("give public=(X, y) or validation=(X, y), not both")

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -9,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import DataConversionWarning
 
 import quietly
 
@@ -220,3 +223,22 @@ print(peak() - before)
     run = subprocess.run([sys.executable, "-c", PEAK + code], capture_output=True, text=True, check=True)
     # The table has 92 or 183 MB.
     assert int(run.stdout) < 70
+
+
+@pytest.mark.parametrize("way", [lambda y: y.array, lambda y: pd.Index(y), lambda y: y.to_frame(), lambda y: pd.Series(y.to_numpy(dtype=object))])
+@pytest.mark.parametrize("target, kind", [("pay", quietly.LinearRegression), ("income", quietly.LogisticRegression)])
+def test_targets_of_pandas_in_any_dress(target, kind, way, people, schema):
+    X, y = people[["age", "hours", "sex"]], people[target]
+    fit = lambda y: kind(schema=schema(target), random_state=3, target=target).fit(X, y).coef_
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataConversionWarning)
+        assert (fit(way(y)) == fit(y)).all()
+
+
+def test_decimals_are_numbers_and_dates_that_nobody_asked_for_do_no_harm(people, schema):
+    X, y = people[["age", "hours", "sex"]], people["pay"]
+    fit = lambda X, y: quietly.LinearRegression(schema=schema("pay"), random_state=3).fit(X, y).coef_
+    decimals = X.assign(hours=[Decimal(repr(hours)) for hours in X.hours])
+    dated = X.assign(day=pd.Timestamp("2020-02-02"))
+    assert (fit(decimals, y) == fit(X, y)).all() and (fit(dated, y) == fit(X, y)).all()
+    quietly.LinearRegression(schema=schema("pay"), random_state=3).fit(X, y).predict(dated)

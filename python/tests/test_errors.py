@@ -13,6 +13,8 @@ SECRET = 4711.25
 X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
 Y = X[:, 0] / 2
 LABELS = (Y > 0).astype(int)
+FRAME = pd.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+BOTH = quietly.Schema(a=(-1, 1), b=(-1, 1), pay=(0, 100), wage=(0, 100), rows=200)
 
 
 def linear(**wishes):
@@ -61,6 +63,34 @@ def test_parameters_are_refused_by_name(wishes):
         (lambda: quietly.Schema([("a", (0, 1))], rows=5), quietly.SchemaError, "columns must be a dict"),
         (lambda: quietly.Schema(a=(0, 1), rows=5, unit=3), quietly.SchemaError, "unit must be a word for what one row is, but is 3"),
         (lambda: quietly.Schema(a=(0, 1), rows=5, missing=0), quietly.SchemaError, 'missing must be "middle" or "drop", but is 0'),
+        (lambda: quietly.Schema(a={"range": (0, 1), "other": True}), quietly.SchemaError, "beside which there may be missing"),
+        (lambda: quietly.Schema(a={"values": ["x"], "mising": 1}), quietly.SchemaError, "but not \"mising\""),
+        (lambda: quietly.Schema(a=(0, float("nan"))), quietly.SchemaError, "must be two finite numbers"),
+        (lambda: quietly.Schema({"a": (0, 1)}, a=(0, 2)), quietly.SchemaError, "is there twice"),
+        (lambda: quietly.Schema(a={1, 2}), quietly.SchemaError, "but is of type set"),
+        (lambda: quietly.Schema(a=(0, 1)).to_toml(), quietly.SchemaError, "no number of rows"),
+        (lambda: quietly.noise.rounded_gaussian(1.0, 10**15), quietly.ParameterError, "as fit into memory"),
+        (lambda: quietly.noise.rounded_gaussian(1.0, -3), quietly.ParameterError, "size must be a whole number from 0"),
+        (lambda: quietly.noise.discrete_laplace(10**30, 1, 3), quietly.ParameterError, "numerator must be"),
+        (lambda: quietly.noise.rounded_gaussian(1.0, 3, random_state=-1), quietly.ParameterError, "random_state must be"),
+        (lambda: quietly.accounting.epsilon(["gaussian"], delta=1e-5), quietly.ParameterError, "a list of runs"),
+        (lambda: quietly.compare(linear(), X, Y, epsilons=1), quietly.ParameterError, "epsilons must be a list"),
+        (lambda: quietly.compare(linear(), FRAME, "spnd"), quietly.DataError, "X has no column 'spnd'"),
+        (lambda: quietly.tune(linear(), {"steps": [1]}, X, Y, public=X), quietly.ParameterError, "public=(X, y)"),
+        (lambda: linear(rows=200).fit(X, Y).plot(public=X), quietly.ParameterError, "public=(X, y)"),
+        (lambda: linear(rows=200).fit(FRAME, Y).score(FRAME, "spend"), quietly.DataError, "X has no column 'spend'"),
+        (lambda: linear(target=5).fit(X, Y), quietly.ParameterError, "target must be the name of a column"),
+        (lambda: linear().fit(b"table.csv", "y"), quietly.DataError, "give the path of the file"),
+        (lambda: quietly.LogisticRegression().fit(np.zeros((2000, 1)), np.arange(2000)), quietly.DataError, "2000 different labels"),
+        (lambda: linear(schema=BOTH).fit(FRAME, Y), quietly.ParameterError, "say which of them is y, as in target='pay'"),
+        (lambda: linear(schema=BOTH, target="payy").fit(FRAME, Y), quietly.ParameterError, "the schema has no column 'payy', the target"),
+        (lambda: linear(schema=BOTH).fit(FRAME, pd.Series(Y, name="Pay")), quietly.ParameterError, "the schema has no column 'Pay'"),
+        (lambda: linear(schema=BOTH, target_range=(0, 1)).fit(FRAME, pd.Series(Y, name="pay")), quietly.ParameterError, "leave one of them out"),
+        (lambda: linear(schema=BOTH, target="pay").fit(X[:, :1], Y), quietly.DataError, "X has 1 columns without names, but the schema has 3"),
+        (lambda: linear(schema=quietly.Schema(a=[False, True], b=(0, 1), pay=(0, 1), rows=9)).fit(FRAME, pd.Series(Y, name="pay")),
+         quietly.DataError, "the schema lists truths for column 'a', but it is a column of numbers"),
+        (lambda: quietly.StandardScaler(schema=quietly.Schema(a=(0, 1), rows=200)).fit(FRAME), quietly.ParameterError, "no column 'b'"),
+        (lambda: quietly.StandardScaler().fit("table.csv"), quietly.DataError, "a table in memory"),
         (lambda: linear().fit(pl.LazyFrame({"a": [1.0]}), Y), quietly.DataError, "give X.collect()"),
         (lambda: linear().fit(X, pl.LazyFrame({"a": [1.0]})), quietly.DataError, "one column"),
         (lambda: linear().fit(pd.Series(Y), Y), quietly.DataError, "give X.to_frame()"),
@@ -79,6 +109,36 @@ def test_refusals_say_what_was_wanted_and_what_was_got(work, kind, said):
     with pytest.raises(kind) as refused:
         work()
     assert said in str(refused.value)
+
+
+def test_ranges_may_be_lists_where_they_are_called_so():
+    schema = quietly.Schema(a={"range": [0, 1]}, rows=9)
+    assert schema.holds("a") == "range" and quietly.Schema.parse(schema.to_toml()) == schema
+    assert eval(repr(quietly.Schema(a=(0, 1))), {"Schema": quietly.Schema}).rows is None
+
+
+def test_what_is_almost_certainly_a_mistake_is_warned_of():
+    with pytest.warns(UserWarning, match="no schema was given"):
+        linear().fit(X, Y)
+    renamed = FRAME.rename(columns={"b": "bb"})
+    with pytest.warns(UserWarning, match="X has no column 'b', which the schema has, and 'bb', which the schema does not have"):
+        linear(schema=BOTH.for_columns(["a", "b", "pay"])).fit(renamed, pd.Series(Y, name="pay"))
+    with pytest.warns(UserWarning, match="delta 1e-2 is more than one over 200 rows"):
+        linear(delta=0.01).fit(X, Y)
+
+
+def test_files_that_are_none_are_refused_without_a_cell(tmp_path):
+    row = "Mary Smith,41,4711.25,4711.25\n"
+    (tmp_path / "people.csv").write_text(row * 3)
+    (tmp_path / "people.json").write_text('{"age": 4711.25, "age": 4711.25}\n' * 3)
+    for work in [
+        lambda: linear(schema=BOTH).fit(tmp_path / "people.csv", "pay"),
+        lambda: linear(schema=BOTH).fit(tmp_path / "people.json", "pay"),
+        lambda: quietly.Schema.read(tmp_path / "people.csv"),
+    ]:
+        with pytest.raises(quietly.QuietlyError) as refused:
+            work()
+        assert "Mary" not in str(refused.value) and "4711" not in str(refused.value)
 
 
 def test_ranges_must_make_sense():

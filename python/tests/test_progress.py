@@ -113,7 +113,8 @@ def test_a_whole_program_is_quiet():
     program = (
         "import numpy as np, quietly\n"
         "X = np.random.default_rng(0).uniform(-1, 1, (500, 2))\n"
-        "quietly.LogisticRegression(random_state=0).fit(X, X[:, 0] > 0)\n"
+        "schema = quietly.Schema(x0=(-1, 1), x1=(-1, 1))\n"
+        "quietly.LogisticRegression(random_state=0, schema=schema).fit(X, X[:, 0] > 0)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -27,18 +27,34 @@ NAMES = [f"{kind.__name__} {wishes}"[:50] for kind, _, wishes in CASES]
 COLUMNS = ["age", "hours", "sex", "income", "kind", "pay"]
 
 
+class Column:
+    """A column under another name."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def alias(self, other):
+        self.other = other
+        return self
+
+
 class StandIn:
     """What quietly uses of a DataFrame of Spark, over parts of a table: each is asked in batches, and work travels as bytes."""
 
-    def __init__(self, parts, broken=None):
-        self.parts, self.broken, self.columns, self.asked = parts, broken, parts[0].column_names, []
+    def __init__(self, parts, broken=None, asked=None):
+        self.parts, self.broken, self.columns = parts, broken, parts[0].column_names
+        self.asked = [] if asked is None else asked
 
-    def select(self, *names):
-        plain = [name[1:-1].replace("``", "`") for name in names]
-        assert all(name == f"`{p.replace('`', '``')}`" for name, p in zip(names, plain))
-        chosen = StandIn([part.select(plain) for part in self.parts], self.broken)
-        chosen.asked = self.asked
-        return chosen
+    def select(self, *columns):
+        there, named = [column.name for column in columns], [column.other for column in columns]
+        return StandIn([part.select(there).rename_columns(named) for part in self.parts], self.broken, self.asked)
+
+    @property
+    def sparkSession(self):
+        return self
+
+    def range(self, rows):
+        return StandIn([pa.table({"id": list(range(rows))})])
 
     def limit(self, rows):
         return StandIn([part.slice(0, rows) for part in self.parts[:1]])
@@ -50,7 +66,7 @@ class StandIn:
         return sum(part.num_rows for part in self.parts)
 
     def mapInArrow(self, work, schema):
-        assert schema == "answer binary"
+        assert schema in ("answer binary", "version string")
         self.asked.append(tuple(self.columns))
         work = pickle.dumps(work)
         all_of = lambda part: pickle.loads(work)(iter(part.to_batches(max_chunksize=97)))
@@ -60,7 +76,13 @@ class StandIn:
     def collect(self):
         if self.broken:
             raise self.broken
-        return [(bytearray(answer),) for batch in self.answers for answer in batch.column("answer").to_pylist()]
+        return [(answer,) for batch in self.answers for answer in batch.column(0).to_pylist()]
+
+
+@pytest.fixture(autouse=True)
+def columns_of_stand_ins(request, monkeypatch):
+    if "spark" not in request.fixturenames:
+        monkeypatch.setattr(quietly.spark, "_column", Column)
 
 
 def arrow(people):
@@ -106,7 +128,7 @@ def test_a_stand_in_gives_the_same_bits(kind, target, wishes, people, schema, tm
     df = StandIn(parts(people))
     check_same_bits(df, kind, target, wishes, people, schema, tmp_path)
     # Columns that the schema does not have are not read.
-    assert set(df.asked) == {("age", "hours", "sex", target)}
+    assert set(df.asked) == {("c0", "c1", "c2", "c3")}
 
 
 @pytest.mark.parametrize("kind, target, wishes", CASES, ids=NAMES)
@@ -157,6 +179,8 @@ def test_refusals_and_failures_say_no_value(people, schema):
         (quietly.DataError, lambda: quietly.spark.fit(people, linear(), "pay")),
         (quietly.DataError, lambda: quietly.spark.fit(df, linear(), people["pay"])),
         (quietly.ParameterError, lambda: quietly.spark.fit(df, "linear", "pay")),
+        (quietly.ParameterError, lambda: quietly.spark.fit(df, quietly.LinearRegression, "pay")),
+        (quietly.ParameterError, lambda: quietly.spark.fit(df, quietly.StandardScaler(), "pay")),
         (quietly.DataError, lambda: quietly.spark.fit(df, linear(schema=None), "pay")),
         (quietly.DataError, lambda: quietly.spark.fit(df, linear(schema=quietly.Schema(age=(0, 100), pay=(0, 100))), "pay")),
         (quietly.QuietlyError, lambda: quietly.spark.fit(df, linear(), "wage")),
@@ -172,11 +196,52 @@ def test_refusals_and_failures_say_no_value(people, schema):
         quietly.spark.fit(StandIn(parts(people), broken=RuntimeError("cannot cast 4711.25")), linear(), "pay")
     assert "RuntimeError" in str(failed.value) and "4711" not in str(failed.value)
     assert failed.value.__cause__ is None and failed.value.__context__ is None
+    loud = RuntimeError("cannot cast 4711.25")
+    loud.getCondition = lambda: 1 / 0
+    with pytest.raises(quietly.ElsewhereError) as failed:
+        quietly.spark.fit(StandIn(parts(people), broken=loud), linear(), "pay")
+    assert failed.value.__context__ is None
     with pytest.raises(KeyboardInterrupt):
         quietly.spark.fit(StandIn(parts(people), broken=KeyboardInterrupt()), linear(), "pay")
 
 
-def test_spark_that_fails_says_no_value(spark, people, schema):
+def test_large_tables_take_full_batch_where_rows_have_no_places(people, schema):
+    model = quietly.LinearRegression(epsilon=1.0, schema=schema("pay"), rows=10**10, random_state=1)
+    assert model.plan(target="pay").method == "one-pass"
+    assert quietly.spark.fit(StandIn(parts(people)), model, "pay").plan_.method == "full-batch"
+
+
+def test_rows_are_counted_under_replace_one_alone_and_after_the_charge(people, schema, tmp_path, monkeypatch):
+    counted = []
+    monkeypatch.setattr(StandIn, "count", lambda df: counted.append(ledger.spent[0]) or sum(part.num_rows for part in df.parts))
+    for neighbours in ("add-remove", "replace-one"):
+        with quietly.Ledger(tmp_path / f"{neighbours}.ledger", quietly.Budget(5.0, 1e-4, neighbours)) as ledger:
+            model = quietly.LogisticRegression(epsilon=1.0, schema=schema("income"), method="dp-gd", steps=3, neighbours=neighbours)
+            quietly.spark.fit(StandIn(parts(people)), model, "income")
+    assert counted == [pytest.approx(1.0)]
+
+
+def test_types_that_hold_none_of_the_labels_are_refused(people, schema):
+    numbers = arrow(people).set_column(3, "income", pa.array([0.0] * len(people)))
+    df = StandIn([numbers])
+    with pytest.raises(quietly.DataError, match="the schema lists texts"):
+        quietly.spark.fit(df, quietly.LogisticRegression(epsilon=1.0, schema=schema("income"), method="dp-gd"), "income")
+    assert not df.asked
+
+
+def test_odd_names_and_columns_that_nobody_asked_for(spark, people, schema):
+    from pyspark.sql import functions as f
+
+    odd = quietly.Schema({"a.b": (0, 100), "h`s": (0, 80), "pay": (0, 100)}, rows=3000)
+    table = people[["age", "hours", "pay"]].rename(columns={"age": "a.b", "hours": "h`s"})
+    df = spark.createDataFrame(table).withColumn("e", f.expr("array(struct(1L as id, 2.0D as amount))"))
+    model = lambda: quietly.LinearRegression(epsilon=4.0, schema=odd, random_state=3)
+    there = quietly.spark.fit(df.withColumn("e2", f.col("e")), model(), "pay")
+    here = model().fit(table[["a.b", "h`s"]], table["pay"])
+    assert (there.coef_ == here.coef_).all() and there.n_features_in_ == 2
+
+
+def test_spark_that_fails_says_no_value(spark, people, schema, capfd):
     linear = quietly.LinearRegression(epsilon=1.0, schema=schema("pay"))
     from pyspark.sql import functions as f
 
@@ -185,6 +250,8 @@ def test_spark_that_fails_says_no_value(spark, people, schema):
         quietly.spark.fit(df, linear, "pay")
     assert "CAST_INVALID_INPUT" in str(failed.value) and "'F'" not in str(failed.value)
     assert failed.value.__context__ is None
+    out, err = capfd.readouterr()
+    assert "'F'" not in out + err
 
 
 def test_the_guide_runs(spark, capsys):

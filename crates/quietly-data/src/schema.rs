@@ -87,7 +87,15 @@ impl Schema {
     pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|e| Error::unreadable(path, &e))?;
-        Schema::parse(&text)
+        Schema::parse(&text).map_err(|error| match error {
+            // A file of another name may be somebody's table: its lines are not quoted.
+            Error::Syntax { problem } if path.extension().is_none_or(|e| e != "toml") => {
+                let quoted = |line: &&str| !line.trim_end().ends_with('|') && !line.contains(" | ");
+                let told: Vec<&str> = problem.lines().filter(quoted).collect();
+                Error::Syntax { problem: told.join(": ") }
+            }
+            error => error,
+        })
     }
 
     /// Reads a schema from TOML text.

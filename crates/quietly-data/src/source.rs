@@ -302,8 +302,14 @@ fn csv_layout(
             if text.trim_ascii().is_empty() {
                 return Err(no_header("only blank lines"));
             }
+            if text.starts_with(b"{") || text.starts_with(b"[") {
+                return Err(no_header("what looks like JSON, which is not read"));
+            }
             let names = csv::header(text, delimiter);
-            if csv::is_data(&names) {
+            // Names are told where something is wrong with them; cells must not be.
+            let mut seen = HashSet::new();
+            let mut twice = names.iter().filter(|name| !seen.insert(name.as_str()));
+            if csv::is_data(&names) || twice.any(|name| name.trim().parse::<f64>().is_ok()) {
                 return Err(no_header("numbers, which look like a row of data"));
             }
             return Ok((Layout::Csv { delimiter, start: end as u64 }, names));

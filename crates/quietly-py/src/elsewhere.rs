@@ -6,8 +6,8 @@ use std::{
 
 use pyo3::{prelude::*, types::PyBytes};
 use quietly::{
-    Answer, Elsewhere, Encoding, Errand, Error, Keeper, Key, Model, Plan, Private, Question,
-    Reading, Watch,
+    Answer, Elsewhere, Encoding, Errand, Error, Keeper, Key, Model, Neighbours, Plan, Private,
+    Question, Reading, Watch,
 };
 
 use crate::{
@@ -58,21 +58,26 @@ fn other() -> PyErr {
 pub(crate) struct There {
     ask: Py<PyAny>,
     reading: Reading,
-    records: u64,
+    /// Says how many there are: for whoever may know it.
+    count: Py<PyAny>,
     raised: Option<PyErr>,
 }
 
 impl There {
     /// Rows of a table like this one, which has none, for a plan that may ask them.
     pub(crate) fn new(
-        (ask, records): (Py<PyAny>, u64),
+        (ask, count): (Py<PyAny>, Py<PyAny>),
         empty: &Table,
         (plan, encoding): (&Plan, &Encoding),
     ) -> PyResult<Self> {
         plan.asks_every_row().map_err(raise)?;
+        if empty.source.is_sparse() {
+            let message = "rows that are elsewhere hold numbers and texts, and no lists: give each of them a column";
+            return Err(exception("ColumnTypesError", message, None));
+        }
         // Names and types of columns are public, and refused here rather than by a worker.
         empty.source.scan(encoding, &mut |_| ControlFlow::Continue(())).map_err(raise)?;
-        Ok(There { ask, reading: plan.reading(encoding), records, raised: None })
+        Ok(There { ask, reading: plan.reading(encoding), count, raised: None })
     }
 
     /// Fits them.
@@ -83,9 +88,23 @@ impl There {
         (key, threads): (Key, usize),
         watch: &mut Watch<'_>,
     ) -> Result<Model, Error> {
-        let records = self.records;
+        // Under replace-one, and only then, the number of rows is public.
+        let public = plan.budget.neighbours() == Neighbours::ReplaceOne;
+        let counted = Python::attach(|py| match public && plan.convex.is_some() {
+            true => self.count.call0(py)?.extract::<u64>(py),
+            false => Ok(0),
+        });
+        let records = self.heard(counted)?;
         let mut from = Elsewhere { rows: self, records, allocation: None, journal: None };
         plan.fit_elsewhere(&mut from, encoding, unit, key, threads, watch)
+    }
+
+    /// What Python answered; if it raised, that is kept.
+    fn heard<T>(&mut self, answer: PyResult<T>) -> Result<T, Error> {
+        answer.map_err(|error| {
+            self.raised = Some(error);
+            Error::Stopped
+        })
     }
 
     /// What `ask` raised, if anything.
@@ -108,9 +127,6 @@ impl Keeper for There {
             }
             Ok(Private::new(all))
         });
-        sum.map_err(|error| {
-            self.raised = Some(error);
-            Error::Stopped
-        })
+        self.heard(sum)
     }
 }

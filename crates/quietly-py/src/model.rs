@@ -25,7 +25,7 @@ pub(crate) struct Model(pub(crate) quietly::Model);
 #[pymethods]
 impl Model {
     /// Plans, charges the ledger if there is one, reads, releases and signs. `public` is what was taken to be public beside the schema.
-    /// Rows that are `elsewhere` have somebody who answers for them, and a number where that is public; `table` has none then.
+    /// Rows that are `elsewhere` have somebody who answers for them, and somebody who counts them; `table` has none then.
     #[staticmethod]
     #[pyo3(signature = (table, schema, wishes, public, ledger=None, elsewhere=None))]
     fn fit(
@@ -35,7 +35,7 @@ impl Model {
         wishes: &Bound<'_, PyDict>,
         public: Vec<String>,
         ledger: Option<&LedgerFile>,
-        elsewhere: Option<(Py<PyAny>, u64)>,
+        elsewhere: Option<(Py<PyAny>, Py<PyAny>)>,
     ) -> PyResult<Self> {
         guard(|| {
             let wishes = Wishes(wishes);

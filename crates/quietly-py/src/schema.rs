@@ -64,13 +64,16 @@ impl Schema {
         };
         let columns = columns.map(|given| given.cast::<PyDict>().map_err(|_| no_dict(given)));
         let columns = columns.transpose()?;
-        let mut rules = Vec::new();
+        let mut rules: Vec<(String, Rule)> = Vec::new();
         for (name, said) in columns.into_iter().chain(others).flatten() {
             let text = name.extract::<String>();
             let name = text.map_err(|_| {
                 let want = "a text, as that of x0 for a column without a name";
                 wrong(&refusal("the name of a column", want, &name))
             })?;
+            if rules.iter().any(|(known, _)| *known == name) {
+                return Err(wrong(&format!("column {name:?} is there twice")));
+            }
             let rule = rule(&name, &said)?;
             rules.push((name, rule));
         }
@@ -123,9 +126,12 @@ impl Schema {
         })
     }
 
-    /// The schema as TOML, for the command line.
-    fn to_toml(&self) -> String {
-        self.inner.to_toml()
+    /// The schema as TOML, for the command line, which needs the number of rows.
+    ///
+    /// Raises SchemaError if that is missing.
+    fn to_toml(&self) -> PyResult<String> {
+        let missing = "the schema has no number of rows, without which it cannot be written: Schema(..., rows=30_000)";
+        self.has_rows.then(|| self.inner.to_toml()).ok_or_else(|| wrong(missing))
     }
 
     /// About how many rows there are, if the schema says so.
@@ -175,7 +181,8 @@ impl Schema {
     }
 
     fn __repr__(&self) -> String {
-        format!("Schema.parse({:?})", self.inner.to_toml())
+        let has_rows = if self.has_rows { "" } else { ", has_rows=False" };
+        format!("Schema.parse({:?}{has_rows})", self.inner.to_toml())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String, bool))> {
@@ -193,18 +200,27 @@ fn wrong(message: &str) -> PyErr {
 }
 
 fn rule(name: &str, said: &Bound<'_, PyAny>) -> PyResult<Rule> {
-    let want = || {
-        wrong(&format!(
-            "column {name:?} must be a range such as (0, 100), a list of values such as [\"F\", \"M\"], or a dict with \
-             one of them"
-        ))
-    };
+    let want = "a range such as (0, 100), a list of values such as [\"F\", \"M\"], or a dict with one of them";
+    let want = || wrong(&refusal(&format!("column {name:?}"), want, said));
     if let Ok(dict) = said.cast::<PyDict>() {
         let rule = match (dict.get_item("range")?, dict.get_item("values")?) {
-            (Some(range), None) => rule(name, &range)?,
+            (Some(ends), None) => range(name, &ends)?.ok_or_else(want)?,
             (None, Some(values)) => rule(name, &values)?,
             _ => return Err(want()),
         };
+        let known = match rule {
+            Rule::Range { .. } => ["range", "missing"],
+            Rule::Values { .. } => ["values", "other"],
+        };
+        for key in dict.keys() {
+            let key = key.extract::<String>().map_err(|_| want())?;
+            if !known.contains(&key.as_str()) {
+                let [first, second] = known;
+                return Err(wrong(&format!(
+                    "column {name:?} has {first}, beside which there may be {second}, but not {key:?}"
+                )));
+            }
+        }
         let (missing, other) = (dict.get_item("missing")?, dict.get_item("other")?);
         return match rule {
             Rule::Range { lo, hi, .. } => {
@@ -226,9 +242,8 @@ fn rule(name: &str, said: &Bound<'_, PyAny>) -> PyResult<Rule> {
             }
         };
     }
-    if let Ok(range) = said.cast::<PyTuple>() {
-        let (lo, hi) = range.extract().map_err(|_| want())?;
-        return Ok(Rule::Range { lo, hi, missing: None });
+    if said.is_instance_of::<PyTuple>() {
+        return range(name, said)?.ok_or_else(want);
     }
     let values: Vec<Bound<'_, PyAny>> = said.extract().map_err(|_| want())?;
     let values = values.iter().map(value).collect::<Option<Vec<Value>>>().ok_or_else(want)?;
@@ -243,6 +258,18 @@ fn rule(name: &str, said: &Bound<'_, PyAny>) -> PyResult<Rule> {
         PyErr::warn(said.py(), &said.py().get_type::<pyo3::exceptions::PyUserWarning>(), &text, 1)?;
     }
     Ok(Rule::Values { values, other: false })
+}
+
+/// Two ends; none if it is something else.
+fn range(name: &str, said: &Bound<'_, PyAny>) -> PyResult<Option<Rule>> {
+    let Ok(ends) = said.extract::<Vec<f64>>() else { return Ok(None) };
+    let [lo, hi] = ends[..] else { return Ok(None) };
+    if !(lo.is_finite() && hi.is_finite()) {
+        return Err(wrong(&format!(
+            "the range of column {name:?} must be two finite numbers, but is ({lo}, {hi})"
+        )));
+    }
+    Ok(Some(Rule::Range { lo, hi, missing: None }))
 }
 
 /// A value that a column may hold.

@@ -114,6 +114,18 @@ impl Asked {
     /// [`Error::Parameter`] for words that are none and for wishes that do not go together, [`Error::Data`] if the target is
     /// of the wrong kind, and as the planners.
     pub fn plan(&self, encoding: &Encoding, rows: u64, budget: Budget) -> Result<Plan, Error> {
+        let mut plan = self.planned(encoding, rows, budget)?;
+        if budget.delta() * rows as f64 > 1.0 && budget.epsilon().is_finite() {
+            plan.warnings.push(format!(
+                "delta {:e} is more than one over {rows} rows: to publish somebody's whole row, drawn by lot, would keep such a promise. Take \
+                 less, or leave it out.",
+                budget.delta()
+            ));
+        }
+        Ok(plan)
+    }
+
+    fn planned(&self, encoding: &Encoding, rows: u64, budget: Budget) -> Result<Plan, Error> {
         let method = Method::named(&self.method).ok_or_else(|| {
             unread("method", "auto or a name that `quietly methods` lists", &self.method)
         })?;

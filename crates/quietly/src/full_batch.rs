@@ -11,6 +11,8 @@
 //! 3. A metric for clipping, between the whitened one (least noise) and the table's own (few rows clipped when there is
 //!    budget to spare): covariance + λ. λ and the highest clip that noise allows follow from the budget.
 //! 4. Three steps with a clip at the median find the scale of the residuals, whatever their tails.
+//!    Where three quarters of the rows have one and the same target there is no such scale: the tail of the residuals is asked for instead,
+//!    and nothing below it is clipped.
 //! 5. Steps with a high clip remove the bias of the first: cheap ones with a heavy ball, then dear ones that are averaged.
 //! 6. What is known of the noise in that average shrinks it (James and Stein), so that little budget gives little model
 //!    rather than a wild one.
@@ -96,28 +98,41 @@ pub(crate) fn fit(
     let start = scale * (d as f64).sqrt();
     let grid = quarters(start, -40, 8);
     let mut threshold = session.threshold(FIRST, LEVEL, &grid, &w, residual)?;
+    let level = design.tail_level;
+    let is_least = |threshold: f64| threshold < grid[1];
+    let tail = match is_least(threshold) {
+        true => Some(session.threshold(TAIL, level, &grid, &w, residual)?),
+        false => None,
+    };
+    // Where most rows have one and the same target, the others have all there is to learn: nothing of them is clipped.
+    let spiked = tail.filter(|tail| !is_least(*tail));
     for _ in 0..design.robust_steps {
         step(watch)?;
-        let (gradient, _) = session.gradient(ROBUST, TO_MEDIAN * threshold, &w, residual)?;
         // A clip at the median leaves half of the curvature.
+        let (clip, far) = spiked.map_or((TO_MEDIAN * threshold, 2.0), |tail| (tail, 1.0));
+        let (gradient, _) = session.gradient(ROBUST, clip, &w, residual)?;
         let direction = metric.newton(residual, &w, &gradient);
-        w.iter_mut().zip(direction).for_each(|(w, x)| *w += 2.0 * x);
-        let grid = falling(threshold, design.threshold_depth);
-        threshold = session.threshold(THRESHOLD, LEVEL, &grid, &w, residual)?;
+        w.iter_mut().zip(direction).for_each(|(w, x)| *w += far * x);
+        if spiked.is_none() {
+            let grid = falling(threshold, design.threshold_depth);
+            threshold = session.threshold(THRESHOLD, LEVEL, &grid, &w, residual)?;
+        }
     }
 
     // 5. The high clip: as far as noise allows, but no farther than the residuals reach.
     let threshold = TO_MEDIAN * threshold;
     let mut factor = metric.highest_clip;
-    if factor > 2.0 {
-        let level = design.tail_level;
+    if factor > 2.0 && spiked.is_none() {
         let normal = normal_quantile(0.5 * (1.0 + level)) / MEDIAN;
-        let tail = session.threshold(TAIL, level, &quarters(threshold, 0, 24), &w, residual)?;
-        let heaviness = tail / threshold / normal;
+        let grid = quarters(threshold, 0, 24);
+        let heaviness = match tail {
+            None => session.threshold(TAIL, level, &grid, &w, residual)? / threshold / normal,
+            // It was spent.
+            Some(_) => 1.0,
+        };
         factor = factor.min((0.7 * normal * heaviness.powi(3)).max(2.0));
     }
-    let clip = threshold * factor;
-    let left = unclipped(factor);
+    let (clip, left) = spiked.map_or((threshold * factor, unclipped(factor)), |tail| (tail, 1.0));
     let gentle = |m: &f64| m / (1.0 + 0.02 * (m - 1.0)) / left;
     let mut stepping = StepSize::new(metric.multipliers.iter().map(gentle).collect());
     let mut average = Average::new(d);
@@ -250,10 +265,15 @@ pub(crate) fn target(
     let wide = quarters(1.0, -80, 1);
     let sizes = Question::targets(*unit, Bins::Sizes(wide.clone()));
     let counts = door.ask(rows, 0, &sizes)?.map(Answer::counts);
-    let scale = middle(&wide, door.quantile(SCALE, LEVEL, counts)?);
+    let scale = size(&wide, door.quantile(SCALE, LEVEL, counts)?);
     let places = Question::targets(*unit, Bins::Centres(scale));
     let counts = door.ask(rows, 0, &places)?.map(Answer::counts);
     Ok((scale, centres(scale).0[door.quantile(CENTRE, 0.5, counts)?]))
+}
+
+/// The size of targets whose quantile lies in bin k; if that is nought, and most of them are 0, that of their range.
+pub(crate) fn size(thresholds: &[f64], k: usize) -> f64 {
+    if k == 0 { 1.0 } else { middle(thresholds, k) }
 }
 
 /// 801 thresholds from -2·scale to 2·scale, and the bin of a value among them.

@@ -19,7 +19,7 @@ use crate::{
     charge::{Charge, Stage},
     descent::{Average, LEVEL, Residual, StepSize, TO_MEDIAN, unclipped},
     error::Error,
-    full_batch::{centres, falling, middle, quarters},
+    full_batch::{centres, falling, middle, quarters, size},
     keeper::{self, Keeper},
     lattice::Lattice,
     linalg::Square,
@@ -49,6 +49,8 @@ const CONSTANT: f64 = 0.5;
 /// Shares of a step's budget: for the target's scale and the row norm; for thresholds in robust steps.
 const SCALES: [f64; 2] = [0.6, 0.4];
 const THRESHOLDS: f64 = 0.2;
+/// The quantile that is asked for where most rows have one and the same target.
+const TAIL: f64 = 0.95;
 
 /// How many steps there are, unless one asks for others.
 const STEPS: u64 = 21;
@@ -213,7 +215,7 @@ pub(crate) fn fit(
     let sizes = Question::targets(*unit, Bins::Sizes(wide.clone()));
     let both = sizes.and(Question::norms(plain.clone(), norms.clone()));
     let (sizes, lengths) = door.ask(rows, now, &both)?.map(|a| a.cut(wide.len() + 1)).split();
-    let scale = middle(&wide, door.quantile(SCALE, LEVEL, sizes.map(Answer::counts))?);
+    let scale = size(&wide, door.quantile(SCALE, LEVEL, sizes.map(Answer::counts))?);
     let norm = 1.1 * middle(&norms, door.quantile(NORM, 0.5, lengths.map(Answer::counts))?);
 
     // The median of y, on a grid of that size.
@@ -234,8 +236,12 @@ pub(crate) fn fit(
     // The descent.
     let residual = Residual::approaching(plan.link);
     let mut w = vec![0.0; d];
-    let mut thresholds = quarters(scale * (d as f64).sqrt(), -40, 8);
+    let grid = quarters(scale * (d as f64).sqrt(), -40, 8);
+    let mut thresholds = grid.clone();
     let mut threshold = 0.0;
+    let is_least = |threshold: f64| threshold < grid[1];
+    // Whether most rows have one and the same target: the others have all there is to learn, and nothing of them is clipped.
+    let mut spiked = false;
     let mut stepping = StepSize::new(vec![1.0; d]);
     let mut average = Average::new(d);
     let mut noise = 0.0;
@@ -250,7 +256,8 @@ pub(crate) fn fit(
         // The high clip: as far as noise allows; robust steps clip at the median.
         let factor =
             if last { space.highest_clip(door.noise(LAST), layout.last, share) } else { 1.0 };
-        let clip = (TO_MEDIAN * threshold * factor).clamp(1e-250, 1e250);
+        let clip = if spiked { threshold } else { TO_MEDIAN * threshold * factor };
+        let clip = clip.clamp(1e-250, 1e250);
         let lattice = Lattice::for_sums(clip, d);
         let question = Question::gradients(Gradients {
             view: space.view.clone(),
@@ -267,7 +274,11 @@ pub(crate) fn fit(
             let purpose = if last { LAST } else { ROBUST };
             let what = LatticeSum { sum, bound: lattice.bound() as f64, unit: lattice.step() };
             let (gradient, std) = door.sum(purpose, what)?;
-            let left = if last { unclipped(factor) } else { 0.5 };
+            let left = match () {
+                () if spiked => 1.0,
+                () if last => unclipped(factor),
+                () => 0.5,
+            };
             let far = 1.0 / left / share;
             let gradient: Vec<f64> = gradient.iter().map(|g| g * far).collect();
             let plain = space.solve(&gradient);
@@ -279,8 +290,14 @@ pub(crate) fn fit(
             average.take(&w);
         } else {
             let purpose = if t == 0 { FIRST } else { THRESHOLD };
-            threshold = middle(&thresholds, door.quantile(purpose, LEVEL, counts)?);
-            thresholds = falling(threshold, 12);
+            // After a first threshold that is none, the next is that of the tail.
+            let tail = t == 1 && is_least(threshold);
+            let level = if tail { TAIL } else { LEVEL };
+            let found = middle(&thresholds, door.quantile(purpose, level, counts)?);
+            threshold = if spiked { threshold } else { found };
+            spiked |= tail && !is_least(found);
+            let wide = t == 0 && is_least(threshold);
+            thresholds = if wide { grid.clone() } else { falling(threshold, 12) };
         }
     }
     let w = space.shrink(average.mean(), noise / (layout.last as f64).sqrt());

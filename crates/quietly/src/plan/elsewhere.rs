@@ -36,13 +36,20 @@ impl Plan {
     ///
     /// [`Error::Parameter`] if it asks for something else; it says what to take instead.
     pub fn asks_for_sums(&self) -> Result<(), Error> {
-        let sums = match self.method {
-            Method::OnePass | Method::FullBatch => true,
-            _ => self.convex.is_some() && convex::run::asks_for_sums(self),
-        };
         let want = "one whose steps are sums over rows: full-batch or one-pass for linear and relu; dp-gd, dp-sgd or \
                     frank-wolfe for other losses";
-        Error::unless(sums, "method", want, self.method.name())?;
+        Error::unless(self.are_sums(), "method", want, self.method.name())?;
+        self.expands_alike()
+    }
+
+    fn are_sums(&self) -> bool {
+        match self.method {
+            Method::OnePass | Method::FullBatch => true,
+            _ => self.convex.is_some() && convex::run::asks_for_sums(self),
+        }
+    }
+
+    fn expands_alike(&self) -> Result<(), Error> {
         // A cosine has not the same bits on every machine.
         let waves = matches!(self.expansion, Some(Expansion::Waves { .. }));
         Error::unless(!waves, "expansion", "splines, where several machines work", "waves")
@@ -54,10 +61,11 @@ impl Plan {
     ///
     /// [`Error::Parameter`] if steps have rows of their own, or all that this plan asks are not sums.
     pub fn asks_every_row(&self) -> Result<(), Error> {
-        self.asks_for_sums()?;
         let want = "one that asks every row in every step, as the rows of this table have no places: full-batch for linear and relu, \
                     dp-gd or frank-wolfe for other losses";
-        Error::unless(self.sampler == Sampler::Full, "method", want, self.method.name())
+        let every = self.are_sums() && self.sampler == Sampler::Full;
+        Error::unless(every, "method", want, self.method.name())?;
+        self.expands_alike()
     }
 
     /// Fits rows that somebody else keeps, and signs the result. The journal is left behind, with all that was released.

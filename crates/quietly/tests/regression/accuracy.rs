@@ -39,6 +39,47 @@ fn models_of_twenty_thousand_rows_are_good_at_epsilon_one() {
     }
 }
 
+/// Rows of which a share has a target other than 0: 1, or a claim of some size. The first feature doubles the share or takes it away.
+fn spiked(rows: usize, share: f64, claims: bool, seed: u64) -> Plain {
+    let mut random = Random(seed);
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    for _ in 0..rows {
+        let row: Vec<f64> = (0..4).map(|_| 2.0 * random.uniform() - 1.0).collect();
+        let hit = random.uniform() < share * (1.0 + row[0]);
+        let size = if claims { (0.1 * (0.5 * random.normal()).exp()).min(1.0) } else { 1.0 };
+        y.push(if hit { size } else { 0.0 });
+        x.extend(row);
+    }
+    Plain { width: 4, x, y }
+}
+
+/// Where most targets are one and the same, the median of the residuals is no scale. What is explained at ε = 1, of what least squares
+/// explains, as the mean of 5 seeds; measured: full batch at least 0.990, one pass at least 0.747. 0.747 and 0.773 are those of claims, 82 of
+/// 100 of which are 0 in the end that has most of them.
+#[test]
+fn targets_that_are_mostly_alike_are_learnt() {
+    let none = Budget::new(f64::INFINITY, 1e-6).unwrap();
+    for (share, claims) in [(0.09, false), (0.2, false), (0.09, true), (0.3, false)] {
+        let table = spiked(20_000, share, claims, 5);
+        for link in LINKS {
+            let explains =
+                |model: &(f64, Vec<f64>)| table.variance() - table.squared_error(link, model);
+            let least = run(&plan(link, Method::Auto, 20_000, 4, none), &table, (0.0, 1.0), 0, 2);
+            let all = explains(&least);
+            for method in METHODS {
+                let plan = plan(link, method, 20_000, 4, budget(1.0));
+                let one = |seed| explains(&run(&plan, &table, (0.0, 1.0), seed, 2)) / all;
+                let mean = (0..5).map(one).sum::<f64>() / 5.0;
+                println!("{share} {claims} {link:?} {method:?}: {mean:.3}");
+                let least = if method == Method::FullBatch { 0.95 } else { 0.6 };
+                assert!(mean > least, "{share} {claims} {link:?} {method:?} {mean}");
+            }
+            // The control: who says 0 for all, as a median would, explains less than nothing.
+            assert!(explains(&(0.0, vec![0.0; 4])) < -2.0 * all);
+        }
+    }
+}
+
 /// Spec 10, setting T4: x ~ N(0, I₂₀), ‖w‖² = 40, noise 1, 8000 rows, replace-one, δ = n^-1.1. Besides, 2000 rows to test on,
 /// and 200 public ones. Features come with the public range [-5, 5], targets with [-30, 30].
 struct T4 {
