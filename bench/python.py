@@ -41,10 +41,14 @@ def turns(fits, times):
 
 
 def fits(rows):
+    import warnings
+
     import sklearn.linear_model as sk
 
     import quietly
 
+    # Features lie within [-1, 1], as is taken without a schema.
+    warnings.simplefilter("ignore")
     x, y, label = table(rows)
     linear = {"rows": rows, "target_range": (-8, 8)}
     return {
