@@ -6,7 +6,8 @@ from typing import Any
 
 from ._quietly import Model, Schema
 from .errors import ModelError, ParameterError
-from .estimators import _Classifier, _Private, _Probable, _Regressor
+from .estimators import _Private
+from .kinds import _Classifier, _Probable, _Regressor
 from .parameters import described
 
 

@@ -56,7 +56,7 @@ Y = X[:, 0] - X[:, 1] / 2
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_clones_pipelines_and_pickles(kind):
-    y = Y / 2 if issubclass(kind, quietly.estimators._Regressor) else np.where(Y > 0, "yes", "no")
+    y = Y / 2 if issubclass(kind, quietly.kinds._Regressor) else np.where(Y > 0, "yes", "no")
     model = clone(kind(epsilon=2.0, **(QUICK if "KAN" in kind.__name__ else {}))).set_params(random_state=4, n_jobs=1)
     pipeline = make_pipeline(FunctionTransformer(), model).fit(X, y)
     said = pipeline.predict(X)
