@@ -18,8 +18,8 @@ done
 "$cluster" scheduler --port 0 > scheduler &
 parts+=($!)
 until address=$(grep -o 'df://.*' scheduler); do sleep 0.1; done
-for _ in 1 2; do
-    "$cluster" executor "$address" --cores 1 --scratch "$place/scratch" > /dev/null &
+for k in 1 2; do
+    "$cluster" executor "$address" --cores 1 --scratch "$place/scratch" > "executor-$k" 2>&1 &
     parts+=($!)
 done
 "$cluster" bench people "$address"

@@ -127,6 +127,12 @@ def test_what_is_almost_certainly_a_mistake_is_warned_of():
         linear(delta=0.01).fit(X, Y)
 
 
+def test_texts_that_are_numbers_are_found_among_numbers():
+    there = FRAME.assign(a=LABELS, pay=Y)
+    fit = lambda values: linear(epsilon=50, schema=quietly.Schema(a=values, b=(-1, 1), pay=(-1, 1), rows=200)).fit(there, "pay").coef_
+    assert (fit(["0", "1"]) == fit([0, 1])).all()
+
+
 def test_files_that_are_none_are_refused_without_a_cell(tmp_path):
     row = "Mary Smith,41,4711.25,4711.25\n"
     (tmp_path / "people.csv").write_text(row * 3)

@@ -161,17 +161,22 @@ impl Schema {
         Schema { inner, has_rows: self.has_rows }
     }
 
-    /// What a column holds, as the schema says: "range", "texts", "numbers", "truths" or "values"; None if it does not say.
+    /// What a column holds, as the schema says: "range", "texts", "numbers", "truths" or "values"; None if it does not say. Texts that are
+    /// numbers or truths count as such: they are found among these, too.
     fn holds(&self, name: &str) -> Option<&'static str> {
         let (_, rule) = self.inner.columns.iter().find(|(column, _)| column == name)?;
         let Rule::Values { values, .. } = rule else { return Some("range") };
-        let all = |kind: fn(&Value) -> bool| values.iter().all(kind);
-        Some(match () {
-            () if all(|v| matches!(v, Value::Text(_))) => "texts",
-            () if all(|v| matches!(v, Value::Number(_))) => "numbers",
-            () if all(|v| matches!(v, Value::Bool(_))) => "truths",
-            () => "values",
-        })
+        let kind = |value: &Value| match value {
+            Value::Bool(_) => "truths",
+            Value::Number(_) => "numbers",
+            Value::Text(text) if text.parse::<f64>().is_ok() => "numbers",
+            Value::Text(text) if ["true", "false"].contains(&text.to_lowercase().as_str()) => {
+                "truths"
+            }
+            Value::Text(_) => "texts",
+        };
+        let first = kind(values.first()?);
+        Some(if values.iter().all(|value| kind(value) == first) { first } else { "values" })
     }
 
     /// How many features libsvm text has.
