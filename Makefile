@@ -118,7 +118,7 @@ accuracy:
 	@bench/.venv/bin/python bench/classification.py --quietly $(TARGET)/release/quietly --data $(DATA)
 
 # A workspace of its own: the engine is no part of the default build. Its dev profile is what is tested and measured: there, what touches rows
-# is built to be fast; a release profile would spend more than an hour on the rest of the engine, which moves a few bytes a step.
+# is built to be fast; the rest of the engine moves a few bytes a step, and would take far longer to build than it can save.
 cluster:
 	@cd cluster && $(CARGO) build --quiet
 	@$(CARGO) build --quiet --release -p quietly-cli

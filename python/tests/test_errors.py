@@ -136,6 +136,9 @@ def test_texts_that_are_numbers_are_found_among_numbers():
 def test_files_that_are_none_are_refused_without_a_cell(tmp_path):
     row = "Mary Smith,41,4711.25,4711.25\n"
     (tmp_path / "people.csv").write_text(row * 3)
+    (tmp_path / "brackets.csv").write_text("[a],[b],pay\n" + "1,2,3\n" * 3)
+    brackets = quietly.Schema({"[a]": (0, 9), "[b]": (0, 9), "pay": (0, 9)}, rows=200)
+    linear(schema=brackets).fit(tmp_path / "brackets.csv", "pay")
     (tmp_path / "people.json").write_text('{"age": 4711.25, "age": 4711.25}\n' * 3)
     for work in [
         lambda: linear(schema=BOTH).fit(tmp_path / "people.csv", "pay"),

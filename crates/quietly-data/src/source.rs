@@ -302,7 +302,10 @@ fn csv_layout(
             if text.trim_ascii().is_empty() {
                 return Err(no_header("only blank lines"));
             }
-            if text.starts_with(b"{") || text.starts_with(b"[") {
+            // Some names of columns stand in brackets.
+            let (first, next) = (text.first(), text[1..].trim_ascii_start().first());
+            let inside = next.is_none_or(|next| b"\"{[".contains(next));
+            if matches!(first, Some(b'{' | b'[')) && inside {
                 return Err(no_header("what looks like JSON, which is not read"));
             }
             let names = csv::header(text, delimiter);
