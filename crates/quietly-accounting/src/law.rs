@@ -13,6 +13,8 @@
 //! Rounding: a mass is a sum of at most 2n positive products, so one doubling adds less than 2n + 4 units relative to twice
 //! what was there; t-fold that is below t·(2n + 4)·U, taken with n ≤ 4000 as `MASS`·t. A position gains 4 units a doubling
 //! (and doubles them in a product): below t·`POSITION`. Both are charged on the safe side.
+use std::cmp::Ordering;
+
 use crate::cells::{Cells, Side};
 
 /// A law of atoms at rising positions.
@@ -249,6 +251,14 @@ fn gather(
     (left.0.iter().zip(&right.0).map(sum).collect(), left.1 + right.1)
 }
 
+/// A cell of a grid, and what has fallen into it: per row the mass, and the mean's distance from the lower end.
+#[derive(Clone, Copy)]
+struct Cell {
+    low: f64,
+    high: f64,
+    rows: [[f64; 2]; ROWS],
+}
+
 /// [`gather`] for some of the atoms of `a`.
 fn walk(
     a: &Law,
@@ -258,53 +268,56 @@ fn walk(
     of: &(impl Fn(f64, f64) -> f64 + Sync),
     rows: std::ops::Range<usize>,
 ) -> (Vec<(f64, f64)>, f64) {
-    let (n, last) = (b.mass.len(), grid.len() - 2);
+    let cell = |w: &[f64]| Cell { low: w[0], high: w[1], rows: [[0.0; 2]; ROWS] };
+    let mut cells: Vec<Cell> = grid.windows(2).map(cell).collect();
+    // Nothing lies beyond the last.
+    cells[grid.len() - 2].high = f64::INFINITY;
     let same = std::ptr::eq(a, b);
-    let mut lanes = vec![[(0.0_f64, 0.0_f64); ROWS]; grid.len()];
     let (mut start, mut above) = (0, 0.0);
     for first in rows.clone().step_by(ROWS) {
         let count = ROWS.min(rows.end - first);
         let from = if same { first } else { 0 };
-        while start < last && grid[start + 1] < of(a.position[first], b.position[from]) {
+        while cells[start].high < of(a.position[first], b.position[from]) {
             start += 1;
         }
         let mut x = [0.0; ROWS];
         let mut weight = [0.0; ROWS];
         x[..count].copy_from_slice(&a.position[first..first + count]);
         weight[..count].copy_from_slice(&a.mass[first..first + count]);
-        let mut cell = [start; ROWS];
-        for j in from..n {
-            let (position, mass) = (b.position[j], b.mass[j]);
+        let mut places = [start; ROWS];
+        // A law with itself: each pair of different atoms counts twice, and only from the lower one.
+        let diagonal = if same { first + ROWS } else { 0 };
+        let twice = weight.map(|w| if same { 2.0 * w } else { w });
+        for (j, (position, mass)) in b.position.iter().zip(&b.mass).enumerate().skip(from) {
+            let w: [f64; ROWS] = match j < diagonal {
+                true => std::array::from_fn(|row| match j.cmp(&(first + row)) {
+                    Ordering::Less => 0.0,
+                    Ordering::Equal => weight[row] * mass,
+                    Ordering::Greater => twice[row] * mass,
+                }),
+                false => twice.map(|w| w * mass),
+            };
+            let mut y = x.map(|x| of(x, *position));
+            if y[count - 1] > CEILING {
+                above += (0..ROWS).map(|r| w[r] * (y[r] - CEILING).max(0.0)).sum::<f64>();
+                y = y.map(|y| y.min(CEILING));
+            }
             for row in 0..ROWS {
-                // A law with itself: each pair of different atoms counts twice, and only from the lower one.
-                let twice = if same {
-                    [0.0, 1.0, 2.0][(j >= first + row) as usize + (j > first + row) as usize]
-                } else {
-                    1.0
-                };
-                let w = weight[row] * mass * twice;
-                let mut y = of(x[row], position);
-                if y > CEILING {
-                    above += w * (y - CEILING);
-                    y = CEILING;
-                }
-                if y < FLOOR {
-                    y = least;
-                }
-                let mut k = cell[row];
-                k += (k < last && grid[k + 1] < y) as usize;
-                while k < last && grid[k + 1] < y {
+                let y = if y[row] < FLOOR { least } else { y[row] };
+                let mut k = places[row];
+                k += (cells[k].high < y) as usize;
+                while cells[k].high < y {
                     k += 1;
                 }
-                cell[row] = k;
-                lanes[k][row].0 += w;
-                lanes[k][row].1 += w * (y - grid[k]);
+                places[row] = k;
+                let cell = &mut cells[k];
+                cell.rows[row][0] += w[row];
+                cell.rows[row][1] += w[row] * (y - cell.low);
             }
         }
     }
-    let sum =
-        |lane: &[(f64, f64); ROWS]| lane.iter().fold((0.0, 0.0), |s, l| (s.0 + l.0, s.1 + l.1));
-    (lanes.iter().map(sum).collect(), above)
+    let sum = |cell: &Cell| cell.rows.iter().fold((0.0, 0.0), |s, l| (s.0 + l[0], s.1 + l[1]));
+    (cells.iter().map(sum).collect(), above)
 }
 
 /// A grid for the combination of two laws: from its least to its greatest value, nearly all points where it matters.

@@ -87,6 +87,8 @@ mod ipc;
 mod libsvm;
 mod matrix;
 mod memory;
+#[doc(hidden)]
+pub mod near;
 mod notation;
 mod number;
 mod parquet;

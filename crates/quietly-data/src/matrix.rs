@@ -5,10 +5,10 @@ use arrow_array::{
     types::{Float32Type, Float64Type},
 };
 use arrow_schema::DataType;
-use prefetch_index::prefetch_index;
 
 use crate::{
     columns::Tile,
+    near,
     plan::{Cell, Lane, Row, encoded},
 };
 
@@ -35,39 +35,67 @@ pub(crate) fn fill(
 ) -> bool {
     let Some(lists) = column.as_fixed_size_list_opt() else { return false };
     match lists.value_type() {
-        DataType::Float32 => numbers::<Float32Type>(tile, lists, cells, place, f64::from),
-        _ => numbers::<Float64Type>(tile, lists, cells, place, |x| x),
+        DataType::Float32 => numbers::<Float32Type>(tile, lists, cells, place),
+        _ => numbers::<Float64Type>(tile, lists, cells, place),
     }
     true
 }
 
-fn numbers<T: ArrowPrimitiveType>(
+fn numbers<T: ArrowPrimitiveType<Native: Into<f64>>>(
     tile: &mut Tile<'_>,
     lists: &FixedSizeListArray,
     cells: &[Cell],
     place: impl Fn(usize) -> usize,
-    number: impl Fn(T::Native) -> f64,
 ) {
     let from = lists.value_offset(0) as usize;
     let numbers = &lists.values().as_primitive::<T>().values()[from..];
+    if let Some(lanes) = Lanes::new(cells) {
+        pulp::Arch::new().dispatch(Features { tile, numbers, lanes, place });
+        return;
+    }
     let (width, rows) = (cells.len(), tile.kept.len());
-    let lanes = Lanes::new(cells);
-    // A line of the cache holds so many.
-    let line = 64 / size_of::<T::Native>();
-    for i in 0..rows {
-        let soon = place((i + AHEAD).min(rows - 1)) * width;
-        for start in (soon..soon + width + line - 1).step_by(line) {
-            prefetch_index(numbers, start);
+    for (i, kept) in tile.kept.iter_mut().enumerate() {
+        near::call(numbers, place((i + AHEAD).min(rows - 1)) * width);
+        // One column, the target, is what there mostly is beside the features.
+        if let [Cell::Target { lo, hi }] = cells {
+            let y: f64 = numbers[place(i)].into();
+            tile.target[i] = y.clamp(*lo, *hi);
+            *kept &= !y.is_nan();
+            continue;
         }
-        let numbers = &numbers[place(i) * width..][..width];
         let features = &mut tile.features[i * tile.width..][..tile.width];
-        if let Some(lanes) = &lanes {
-            tile.kept[i] &= lanes.encode(numbers, features, &number);
-        } else {
-            let row = &mut Row { features, target: &mut tile.target[i] };
-            for (cell, x) in cells.iter().zip(numbers) {
-                tile.kept[i] &= cell.number(number(*x), row);
+        let row = &mut Row { features, target: &mut tile.target[i] };
+        for (cell, x) in cells.iter().zip(&numbers[place(i) * width..]) {
+            *kept &= cell.number((*x).into(), row);
+        }
+    }
+}
+
+/// Rows of numbers that are all features, encoded with the best instructions this processor has.
+struct Features<'a, 'b, T, P> {
+    tile: &'a mut Tile<'b>,
+    numbers: &'a [T],
+    lanes: Lanes,
+    place: P,
+}
+
+impl<T: Copy + Into<f64>, P: Fn(usize) -> usize> pulp::NullaryFnOnce for Features<'_, '_, T, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Features { tile, numbers, lanes, place } = self;
+        let (width, rows) = (lanes.lo.len(), tile.kept.len());
+        // A line of the cache holds so many.
+        let line = 64 / size_of::<T>();
+        for i in 0..rows {
+            let soon = place((i + AHEAD).min(rows - 1)) * width;
+            for start in (soon..soon + width + line - 1).step_by(line) {
+                near::call(numbers, start);
             }
+            let row = &numbers[place(i) * width..][..width];
+            let into = &mut tile.features[i * tile.width + lanes.first..][..width];
+            tile.kept[i] &= lanes.encode(row, into);
         }
     }
 }
@@ -105,24 +133,20 @@ impl Lanes {
 
     /// Encodes the numbers of a row; returns whether it is kept.
     #[inline(always)]
-    fn encode<T: Copy>(
-        &self,
-        numbers: &[T],
-        features: &mut [f64],
-        number: &impl Fn(T) -> f64,
-    ) -> bool {
+    fn encode<T: Copy + Into<f64>>(&self, numbers: &[T], into: &mut [f64]) -> bool {
         let width = numbers.len();
-        let into = &mut features[self.first..][..width];
+        let into = &mut into[..width];
         let (lo, hi, fill) = (&self.lo[..width], &self.hi[..width], &self.fill[..width]);
         let (centre, half_width) = (&self.centre[..width], &self.half_width[..width]);
+        // Not in chunks: the optimiser would turn such loops around, and spend its time moving numbers.
         for k in 0..width {
-            into[k] = encoded(number(numbers[k]), lo[k], hi[k], centre[k], half_width[k]);
+            into[k] = encoded(numbers[k].into(), lo[k], hi[k], centre[k], half_width[k]);
         }
         // Missing numbers are rare: a loop without them has no branch.
-        if !numbers.iter().fold(false, |found, x| found | number(*x).is_nan()) {
+        if !numbers.iter().fold(false, |found, x| found | (*x).into().is_nan()) {
             return true;
         }
-        let missing = into.iter_mut().zip(fill).zip(numbers).filter(|(_, x)| number(**x).is_nan());
+        let missing = into.iter_mut().zip(fill).zip(numbers).filter(|(_, x)| (**x).into().is_nan());
         missing.for_each(|((into, fill), _)| *into = *fill);
         !into.iter().any(|x| x.is_nan())
     }

@@ -93,7 +93,7 @@ pub(crate) fn fit(
     let residual = Residual::approaching(plan.link);
     let d = width + 1;
     let (view, unit, count) = (metric.view(width), *unit, plan.rows as f64);
-    let mut session = Session { rows, door, view, unit, centre, count };
+    let mut session = Session { rows, door, metric: &metric, view, unit, centre, count };
     let mut w = vec![0.0; d];
     let start = scale * (d as f64).sqrt();
     let grid = quarters(start, -40, 8);
@@ -165,6 +165,7 @@ pub(crate) fn fit(
 struct Session<'a> {
     rows: &'a mut dyn Keeper,
     door: &'a mut Door,
+    metric: &'a Metric,
     view: View,
     unit: Unit,
     centre: f64,
@@ -176,7 +177,7 @@ impl Session<'_> {
     fn gradients(&self, weights: &[f64], residual: Residual) -> Gradients {
         Gradients {
             view: self.view.clone(),
-            weights: weights.to_vec(),
+            weights: self.metric.to_view(weights),
             residual: Some(residual),
             unit: self.unit,
             centre: self.centre,
@@ -200,7 +201,7 @@ impl Session<'_> {
         let what = LatticeSum { sum, bound: lattice.bound() as f64, unit: lattice.step() };
         let (mut mean, std) = self.door.sum(purpose, what)?;
         mean.iter_mut().for_each(|g| *g /= self.count);
-        Ok((mean, std / self.count))
+        Ok((self.metric.from_view(mean), std / self.count))
     }
 
     /// The threshold below which about `level` of the gradients' norms lie.

@@ -117,7 +117,7 @@ impl View {
                 Cached::again(spare, table, &Affine::new(shift, scale, *constant), threads)
             }
             Map::Linear { matrix, width } => {
-                let map = Linear::new(&vec![0.0; *width], matrix);
+                let map = Linear::new(*width, matrix);
                 Cached::again(spare, table, &map, threads)
             }
         }

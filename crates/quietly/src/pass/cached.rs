@@ -5,16 +5,13 @@ use quietly_data::Table;
 
 use super::{
     ABREAST, Affine, Block, LANES, Linear, Query, Tally, across, dispatch, filled, in_lanes,
-    transform::{TILE, Tile},
+    transform::{TILE, TOGETHER},
     workers::{Gathered, in_blocks},
 };
 use crate::lattice::{norm, raised};
 
 /// How many rows a worker takes at a time.
 const BLOCK: usize = 1024;
-
-/// As many rows are transformed together as stay in the cache.
-const SHEET: usize = 64;
 
 /// Rows z in single precision, each with a bound on its norm and its target.
 ///
@@ -77,26 +74,22 @@ impl Map for Linear {
     #[inline(always)]
     fn fill(&self, rows: &[f64], into: &mut [[f32; LANES]], stride: usize) {
         let width = self.table_width();
-        let mut sheet = vec![0.0; SHEET * (width + 1)];
-        for (i, into) in into.chunks_mut(SHEET * stride).enumerate() {
-            let rows = &rows[i * SHEET * width..][..into.len() / stride * width];
-            for (r, x) in sheet.chunks_exact_mut(width + 1).take(into.len() / stride).enumerate() {
-                for ((x, row), offset) in x.iter_mut().zip(&rows[r * width..]).zip(&self.offset) {
-                    *x = row - offset;
-                }
-                x[width] = 1.0;
+        let mut columns = vec![[0.0; TOGETHER]; width + 1];
+        columns[width] = [1.0; TOGETHER];
+        for (i, into) in into.chunks_mut(TOGETHER * stride).enumerate() {
+            let rows = &rows[i * TOGETHER * width..];
+            // In the place of rows behind the last one it is multiplied again, and not written.
+            let last = into.len() / stride - 1;
+            let rows: [&[f64]; TOGETHER] =
+                std::array::from_fn(|r| &rows[r.min(last) * width..][..width]);
+            for (j, column) in columns[..width].iter_mut().enumerate() {
+                *column = std::array::from_fn(|r| rows[r][j] as f32);
             }
             for (t, tile) in self.tiles.iter().enumerate() {
-                for (x, into) in
-                    sheet.chunks_exact(ABREAST * (width + 1)).zip(into.chunks_mut(ABREAST * stride))
-                {
-                    let products = multiplied(tile, x);
-                    for (product, into) in products.iter().zip(into.chunks_exact_mut(stride)) {
-                        let from = product.as_chunks::<LANES>().0;
-                        for (into, from) in into[t * TILE / LANES..].iter_mut().zip(from) {
-                            *into = from.map(|z| z as f32);
-                        }
-                    }
+                let products = tile.times(&columns);
+                for (product, into) in products.iter().zip(into.chunks_exact_mut(stride)) {
+                    let from = product.as_chunks::<LANES>().0;
+                    into[t * TILE / LANES..].iter_mut().zip(from).for_each(|(into, z)| *into = *z);
                 }
             }
         }
@@ -278,41 +271,21 @@ impl<L: Fn(f64, f64) -> f64 + Sync> CachedBlock<'_, L> {
     }
 }
 
-/// The product of one tile of a matrix with several rows; every entry is added up in the order of
-/// the columns.
-#[inline(always)]
-fn multiplied(tile: &Tile, rows: &[f64]) -> [[f64; TILE]; ABREAST] {
-    let Tile { zeros, columns } = tile;
-    let width = zeros + columns.len();
-    let rows: [&[f64]; ABREAST] =
-        std::array::from_fn(|r| &rows[r * width + zeros..][..columns.len()]);
-    let mut sums = [[0.0; TILE]; ABREAST];
-    for (j, column) in columns.iter().enumerate() {
-        for r in 0..ABREAST {
-            for i in 0..TILE {
-                sums[r][i] += rows[r][j] * column[i];
-            }
-        }
-    }
-    sums
-}
-
 /// Makes a row that is not finite zero; returns its norm, rounded up.
 #[inline(always)]
 fn seal(row: &mut [[f32; LANES]]) -> f32 {
     let mut squares = [0.0; LANES];
-    let mut finite = true;
     for chunk in row.iter() {
         for lane in 0..LANES {
-            // The square of any single is finite in double precision.
             squares[lane] += f64::from(chunk[lane]) * f64::from(chunk[lane]);
-            finite &= chunk[lane].is_finite();
         }
     }
-    if !finite {
+    let squares = across([squares])[0];
+    // The square of any finite single is far from infinite in double precision, and so is their sum.
+    if !squares.is_finite() {
         row.fill([0.0; LANES]);
         return f32::MIN_POSITIVE;
     }
     // The nearest single may be below, the next one is not.
-    (norm(across([squares])[0]) as f32).next_up()
+    (norm(squares) as f32).next_up()
 }

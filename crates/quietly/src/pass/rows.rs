@@ -1,8 +1,7 @@
 //! Reading a table as it is, once.
 use std::ops::Range;
 
-use prefetch_index::prefetch_index;
-use quietly_data::Table;
+use quietly_data::{Table, near};
 
 use super::{
     ABREAST, Affine, Block, Bucket, LANES, Query, Tally, across, dispatch, filled, in_lanes,
@@ -90,9 +89,9 @@ impl<'a> Rows<'a> {
         let width = self.table.width();
         let start = self.place((i + self.ahead()).min(self.rows() - 1)) * width;
         for line in (start..start + width).step_by(LINE) {
-            prefetch_index(self.table.features(), line);
+            near::call(self.table.features(), line);
         }
-        prefetch_index(self.table.features(), start + width);
+        near::call(self.table.features(), start + width);
     }
 
     /// Writes the features of row `i` under the map, without the constant, in front of zeros.
@@ -226,7 +225,7 @@ impl<L: Fn(f64, f64) -> f64 + Sync> Kernel<'_, L> {
         for (j, (weights, columns)) in self.weights.iter().zip(columns).enumerate().take(whole) {
             // One line of the cache holds two chunks.
             for r in (j % 2..R).step_by(2) {
-                prefetch_index(self.features, soon[r] + j / 2 * LINE);
+                near::call(self.features, soon[r] + j / 2 * LINE);
             }
             let z = sweep.add(chunks.map(|chunk| &chunk[j]), weights, columns);
             sheet.iter_mut().zip(z).for_each(|(row, z)| row[j] = z);
@@ -240,7 +239,7 @@ impl<L: Fn(f64, f64) -> f64 + Sync> Kernel<'_, L> {
             }
         }
         for start in soon {
-            prefetch_index(self.features, start + width);
+            near::call(self.features, start + width);
         }
         let scores = across(sweep.scores).map(|score| score + self.intercept);
         let norms = across(sweep.squares).map(|squares| norm(squares + constant * constant));

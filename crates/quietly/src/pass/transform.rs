@@ -62,10 +62,10 @@ impl Columns {
     }
 }
 
-/// z = P·[x - offset; 1] for a matrix P.
+/// z = P·[x; 1] for a matrix P, in single precision.
 #[derive(Clone, Debug)]
 pub(crate) struct Linear {
-    pub(super) offset: Vec<f64>,
+    table_width: usize,
     width: usize,
     pub(super) tiles: Vec<Tile>,
 }
@@ -76,27 +76,29 @@ pub(super) struct Tile {
     /// How many columns at its start are zero: what they would add is nothing, and is not added.
     pub(super) zeros: usize,
     /// The other columns, one after the other.
-    pub(super) columns: Vec<[f64; TILE]>,
+    pub(super) columns: Vec<[f32; TILE]>,
 }
 
-/// As many outputs are made at once as fit in registers for all rows abreast.
+/// As many outputs are made at once as fit in registers for [`TOGETHER`] rows.
 pub(super) const TILE: usize = 8;
 
+/// How many rows are multiplied together.
+pub(super) const TOGETHER: usize = 8;
+
 impl Linear {
-    /// The map with this offset and matrix, whose rows have one entry more than the offset and
-    /// lie one after the other.
+    /// The map of rows of so many features with this matrix, whose rows have one entry more and lie one after the other.
     ///
     /// # Panics
     ///
-    /// If the shapes do not fit or a number is not within ±1e100: the map is public.
-    pub(crate) fn new(offset: &[f64], matrix: &[f64]) -> Self {
-        let columns = offset.len() + 1;
+    /// If the shape does not fit or a number is not within ±1e100: the map is public.
+    pub(crate) fn new(table_width: usize, matrix: &[f64]) -> Self {
+        let columns = table_width + 1;
         assert!(matrix.len().is_multiple_of(columns), "matrix must have a column per feature");
-        for number in offset.iter().chain(matrix) {
+        for number in matrix {
             assert!(number.abs() <= LARGEST, "a map must be finite, and within 1e100");
         }
         let rows: Vec<_> = matrix.chunks_exact(columns).collect();
-        let entry = |row: usize, j: usize| rows.get(row).map_or(0.0, |row| row[j]);
+        let entry = |row: usize, j: usize| rows.get(row).map_or(0.0, |row| row[j] as f32);
         let tiles = (0..rows.len().div_ceil(TILE))
             .map(|tile| {
                 let column = |j| std::array::from_fn(|i| entry(tile * TILE + i, j));
@@ -104,16 +106,32 @@ impl Linear {
                 Tile { zeros, columns: (zeros..columns).map(column).collect() }
             })
             .collect();
-        Self { offset: offset.to_vec(), width: rows.len(), tiles }
+        Self { table_width, width: rows.len(), tiles }
     }
 
     /// How many features the table has.
     pub(crate) fn table_width(&self) -> usize {
-        self.offset.len()
+        self.table_width
     }
 
     /// How many features a transformed row has.
     pub(crate) fn width(&self) -> usize {
         self.width
+    }
+}
+
+impl Tile {
+    /// The product with several rows, which are given column by column; every entry is added up in that order.
+    #[inline(always)]
+    pub(super) fn times(&self, columns: &[[f32; TOGETHER]]) -> [[f32; TILE]; TOGETHER] {
+        let mut sums = [[0.0; TILE]; TOGETHER];
+        for (p, x) in self.columns.iter().zip(&columns[self.zeros..]) {
+            for r in 0..TOGETHER {
+                for i in 0..TILE {
+                    sums[r][i] += x[r] * p[i];
+                }
+            }
+        }
+        sums
     }
 }

@@ -115,7 +115,7 @@ impl Gram {
         let (d, threads, unit) = (run.plan.width + 1, run.threads, run.unit);
         let norm = 1.25 * row_norm(run.plan.width, &mut Held::new(run.table, threads), run.door)?;
         let scale = scale(run)?;
-        let plain = Linear::new(&vec![0.0; d], &identity(d));
+        let plain = Linear::new(d, &identity(d));
         let rows = run
             .table
             .as_ref()
