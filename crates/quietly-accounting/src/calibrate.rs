@@ -77,11 +77,11 @@ pub fn calibrate(
     };
     // A coarse search first: each of its answers costs a tenth of a fine one. It also tells how steeply ε falls.
     let coarse = |noise: f64| cost(noise, 3.0);
-    let about = least_noise(coarse, goal, 1.0, 1.0, 1.005)?.ok_or(unreachable.clone())?;
-    let steepness = (coarse(about)? / coarse((1.02 * about).min(MOST))?).ln() / 1.02_f64.ln();
+    let (about, found) = least_noise(coarse, goal, 1.0, 1.0, 1.005)?.ok_or(unreachable.clone())?;
+    let steepness = (found / coarse((1.02 * about).min(MOST))?).ln() / 1.02_f64.ln();
     let steepness = if steepness.is_finite() { steepness.clamp(1.0, 50.0) } else { 1.0 };
     let fine = least_noise(|noise| cost(noise, 1.0), goal, about, steepness, 1.001)?;
-    let noise_multiplier = fine.ok_or(unreachable)?;
+    let (noise_multiplier, _) = fine.ok_or(unreachable)?;
     let epsilon = epsilon(&event(noise_multiplier)?, neighbours, delta)?;
     Ok(Calibration { noise_multiplier, epsilon })
 }
@@ -90,7 +90,7 @@ pub fn calibrate(
 const LEAST: f64 = 0.1;
 const MOST: f64 = 1e5;
 
-/// The least noise whose `cost` is at most `goal`, to a factor of `precision`, searched from `start`.
+/// The least noise whose `cost` is at most `goal`, to a factor of `precision`, searched from `start`; and its cost.
 ///
 /// Only noise whose cost was computed is returned. ε falls about as a power of the noise, so that the next guess
 /// interpolates between logarithms.
@@ -100,7 +100,7 @@ fn least_noise(
     start: f64,
     steepness: f64,
     precision: f64,
-) -> Result<Option<f64>, Error> {
+) -> Result<Option<(f64, f64)>, Error> {
     let mut noise = start;
     let mut short: Option<(f64, f64)> = None;
     let mut enough: Option<(f64, f64)> = None;
@@ -133,5 +133,5 @@ fn least_noise(
             (None, None) => unreachable!("one of them was just set"),
         };
     }
-    Ok(enough.map(|(noise, _)| noise))
+    Ok(enough)
 }

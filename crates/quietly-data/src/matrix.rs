@@ -12,8 +12,10 @@ use crate::{
     plan::{Cell, Lane, Row, encoded},
 };
 
-/// How many rows ahead memory is asked for those that lie apart.
-const AHEAD: usize = 16;
+/// How many rows ahead memory is asked for those that lie apart: short ones are done sooner.
+fn ahead(width: usize) -> usize {
+    (256 / width).clamp(16, 128)
+}
 
 /// How many columns a list stands for, and what they hold.
 pub(crate) fn shape(field: &DataType) -> Option<(usize, DataType)> {
@@ -54,8 +56,9 @@ fn numbers<T: ArrowPrimitiveType<Native: Into<f64>>>(
         return;
     }
     let (width, rows) = (cells.len(), tile.kept.len());
+    let ahead = ahead(width);
     for (i, kept) in tile.kept.iter_mut().enumerate() {
-        near::call(numbers, place((i + AHEAD).min(rows - 1)) * width);
+        near::call(numbers, place((i + ahead).min(rows - 1)) * width);
         // One column, the target, is what there mostly is beside the features.
         if let [Cell::Target { lo, hi }] = cells {
             let y: f64 = numbers[place(i)].into();
@@ -88,8 +91,9 @@ impl<T: Copy + Into<f64>, P: Fn(usize) -> usize> pulp::NullaryFnOnce for Feature
         let (width, rows) = (lanes.lo.len(), tile.kept.len());
         // A line of the cache holds so many.
         let line = 64 / size_of::<T>();
+        let ahead = ahead(width);
         for i in 0..rows {
-            let soon = place((i + AHEAD).min(rows - 1)) * width;
+            let soon = place((i + ahead).min(rows - 1)) * width;
             for start in (soon..soon + width + line - 1).step_by(line) {
                 near::call(numbers, start);
             }

@@ -302,13 +302,24 @@ pub(crate) fn upper_quantile(q: f64) -> f64 {
 
 /// The ε for which a choice is μ-GDP: 2·logit(Φ(μ/2)), not above.
 pub(crate) fn selection_epsilon(mu: f64) -> f64 {
-    // Invert selection_mu, so that one is on the safe side of the other.
-    let (mut low, mut high) = (0.0, sound::DEAREST_CHOICE);
-    for _ in 0..100 {
+    // Invert selection_mu, so that one is on the safe side of the other: near the closed form, if it is there, else anywhere.
+    let half = 0.5 * mu / std::f64::consts::SQRT_2;
+    let near = 2.0 * (libm::erfc(-half) / libm::erfc(half)).ln();
+    let (mut low, mut high) = (near * (1.0 - 1e-8), near);
+    let is_between = low > 0.0
+        && high < sound::DEAREST_CHOICE
+        && selection_mu(low) <= mu
+        && selection_mu(high) > mu;
+    if !is_between {
+        (low, high) = (0.0, sound::DEAREST_CHOICE);
+    }
+    loop {
         let middle = 0.5 * (low + high);
+        if middle <= low || middle >= high {
+            return low;
+        }
         if selection_mu(middle) <= mu { low = middle } else { high = middle }
     }
-    low
 }
 
 /// The mechanism of a quantile at level `level` that takes μ of the budget under `neighbours`.

@@ -1,5 +1,5 @@
 //! Whoever keeps the rows of a table, and answers questions about them.
-use std::ops::Range;
+use std::{ops::Range, sync::Mutex};
 
 use quietly_data::{Picks, Private, Table};
 
@@ -11,6 +11,9 @@ use crate::{
 
 /// Numbers that are encoded at a time: they stay in the cache until they are asked.
 pub(crate) const PART: usize = 1 << 14;
+
+/// How much memory may be taken to keep rows of a table that somebody else holds: what a reader of files holds at one time.
+const KEPT: usize = 24 << 20;
 
 /// Rows, wherever they are: whoever answers for all of them can be asked by a plan.
 pub trait Keeper {
@@ -49,38 +52,64 @@ impl Keeper for Held<'_> {
     }
 }
 
-/// A table in memory that somebody else holds: its rows are encoded anew for every question, and nothing is copied.
+/// A table in memory that somebody else holds: its rows are encoded anew for every question, and nothing is copied but what fits in
+/// [`KEPT`] bytes.
 pub(crate) struct Borrowed<'a> {
-    pub(crate) picks: Private<Picks<'a>>,
-    pub(crate) threads: usize,
+    picks: Private<Picks<'a>>,
+    /// The first parts of the table, as they were seen last.
+    kept: Private<Vec<Mutex<Kept>>>,
+    threads: usize,
+}
+
+impl<'a> Borrowed<'a> {
+    pub(crate) fn new(picks: Private<Picks<'a>>, threads: usize) -> Self {
+        let slots = |picks: &Picks<'_>| {
+            let parts = picks.records().div_ceil(part(picks));
+            let most = KEPT / Cached::bytes(part(picks), picks.width() + 1);
+            (0..most.min(parts)).map(|_| Mutex::new(None)).collect()
+        };
+        Borrowed { kept: picks.as_ref().map(slots), picks, threads }
+    }
 }
 
 impl Keeper for Borrowed<'_> {
     fn ask(&mut self, _step: usize, question: &Question) -> Result<Private<Answer>, Error> {
         let threads = self.threads;
-        Ok(self.picks.as_ref().map(|picks| {
+        Ok(self.picks.as_ref().zip(self.kept.as_ref()).map(|(picks, kept)| {
             let all = |part: Range<usize>| (part.start as u32..part.end as u32).collect();
-            ask_picked(picks, picks.records(), all, question, threads)
+            ask_picked(picks, picks.records(), all, kept, question, threads)
         }))
     }
 }
 
-/// Asks some records of a table in memory: a worker for each thread encodes a few and asks them while they are near.
+/// How many records are encoded at a time. A question of d² numbers should be worth its while.
+fn part(picks: &Picks<'_>) -> usize {
+    (PART / picks.width()).max(64).max(picks.width() / 2)
+}
+
+/// Asks some records of a table in memory: a worker for each thread encodes a few and asks them while they are near. There may be a slot for the
+/// first parts of them, to be kept for the next question.
 pub(crate) fn ask_picked(
     picks: &Picks<'_>,
     count: usize,
     places: impl Fn(Range<usize>) -> Vec<u32> + Sync,
+    slots: &[Mutex<Kept>],
     question: &Question,
     threads: usize,
 ) -> Answer {
+    let size = part(picks);
     let start = || (question.nothing(), Table::empty(picks.width()));
     let work = |(all, rows): &mut (Answer, Table), part: Range<usize>| {
-        picks.pick(&places(part), rows);
-        all.add(&question.of_table(rows, 0));
+        let slot = slots.get(part.start / size);
+        let mut slot = slot.map(|slot| slot.lock().expect("a worker has its parts alone"));
+        let mut none = None;
+        let kept = slot.as_deref_mut().unwrap_or(&mut none);
+        if !question.is_of(kept) {
+            picks.pick(&places(part), rows);
+        }
+        all.add(&question.of(&mut Part { table: rows, place: 0, these: None, kept, threads: 1 }));
     };
-    // A question of d² numbers should be worth its while.
-    let part = (PART / picks.width()).max(64).max(picks.width() / 2);
-    let workers = in_blocks(count, part, threads, start, work);
+    let workers = in_blocks(count, size, threads, start, work);
     let mut all = question.nothing();
     workers.iter().for_each(|(answer, _)| all.add(answer));
     all

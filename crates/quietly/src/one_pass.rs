@@ -180,7 +180,7 @@ impl Keeper for Steps<'_> {
             Feed::Picked(picked) => Ok(picked.as_ref().map(|(picks, steps)| {
                 let these = &steps[step];
                 let places = |part: Range<usize>| these[part].to_vec();
-                keeper::ask_picked(picks, these.len(), places, question, threads)
+                keeper::ask_picked(picks, these.len(), places, &[], question, threads)
             })),
             Feed::Disk(spill) => Spill::ask(spill, step, question.nothing(), |all, table| {
                 let part = &mut Part { table, place: 0, these: None, kept: &mut None, threads };

@@ -1,5 +1,5 @@
 //! What a fit will do and cost, before any row is read.
-use quietly_accounting::{Event, Neighbours, calibrate};
+use quietly_accounting::{Event, Neighbours};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -17,11 +17,13 @@ use crate::{
     recipes::{self, Clip, Recipe},
 };
 
+use self::remembered::Search;
 pub use self::{elsewhere::Elsewhere, run::Reads};
 
 mod check;
 mod display;
 mod elsewhere;
+mod remembered;
 mod run;
 
 /// Tables that would take more than this are streamed, unless one asks otherwise.
@@ -261,9 +263,16 @@ impl Plan {
             charge::event(self.sampler, &stages(noise.max(least))).map_err(accounting)
         };
         let budget = &self.budget;
-        let found = calibrate(event, budget.neighbours(), budget.epsilon(), budget.delta())?;
-        self.stages = stages(found.noise_multiplier.max(least));
-        (self.epsilon, self.seal.theorem) = (found.epsilon.upper, Some(found.epsilon.method));
+        let search = Search {
+            sampler: self.sampler,
+            stages: [0.7, 1.9].map(&stages),
+            neighbours: budget.neighbours(),
+            epsilon: budget.epsilon(),
+            delta: budget.delta(),
+        };
+        let (noise, price) = search.run(event)?;
+        self.stages = stages(noise.max(least));
+        (self.epsilon, self.seal.theorem) = (price.upper, Some(price.method));
         Ok(())
     }
 

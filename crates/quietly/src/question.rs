@@ -216,6 +216,11 @@ impl Question {
         self
     }
 
+    /// Whether all that is asked is asked of rows that are kept like this.
+    pub(crate) fn is_of(&self, kept: &Kept) -> bool {
+        kept.as_ref().is_some_and(|(view, _)| self.0.iter().all(|ask| ask.view() == Some(view)))
+    }
+
     /// The answer of a table without rows.
     pub fn nothing(&self) -> Answer {
         Answer(vec![0; self.0.iter().map(Ask::length).sum()])
@@ -232,6 +237,15 @@ impl Question {
 }
 
 impl Ask {
+    /// The view in which rows are kept to be asked this.
+    fn view(&self) -> Option<&View> {
+        match self {
+            Ask::Moment { view, .. } | Ask::Gradients(Gradients { view, .. }) => Some(view),
+            Ask::Targets { .. } | Ask::Values { .. } | Ask::Convex(_) => None,
+        }
+        .filter(|view| view.single)
+    }
+
     /// How many numbers the answer has.
     fn length(&self) -> usize {
         match self {

@@ -88,8 +88,12 @@ impl Map for Linear {
             for (t, tile) in self.tiles.iter().enumerate() {
                 let products = tile.times(&columns);
                 for (product, into) in products.iter().zip(into.chunks_exact_mut(stride)) {
-                    let from = product.as_chunks::<LANES>().0;
-                    into[t * TILE / LANES..].iter_mut().zip(from).for_each(|(into, z)| *into = *z);
+                    // A tile is two chunks; the second may be one too many.
+                    let [first, second] = halves(product);
+                    match &mut into[2 * t..] {
+                        [a, b, ..] => (*a, *b) = (first, second),
+                        rest => rest[0] = first,
+                    }
                 }
             }
         }
@@ -155,6 +159,13 @@ impl Cached {
         in_blocks(blocks.len(), 1, threads, || (), work);
         drop(blocks);
         Self { width: map.width(), stride, chunks, norms, targets }
+    }
+
+    /// How many bytes so many rows of this width take.
+    pub(crate) fn bytes(rows: usize, width: usize) -> usize {
+        rows * (width.next_multiple_of(LANES) * size_of::<f32>()
+            + size_of::<f32>()
+            + size_of::<f64>())
     }
 
     /// How many rows there are. This number is private unless the relation is replace-one.
@@ -271,6 +282,22 @@ impl<L: Fn(f64, f64) -> f64 + Sync> CachedBlock<'_, L> {
     }
 }
 
+/// The chunks of a tile.
+#[inline(always)]
+fn halves(tile: &[f32; TILE]) -> [[f32; LANES]; TILE / LANES] {
+    std::array::from_fn(|half| std::array::from_fn(|lane| tile[half * LANES + lane]))
+}
+
+/// A single that is no less than a positive x.
+///
+/// What is rounded is at least the smallest normal single, so that rounding takes at most 2⁻²⁴ of it; a fourfold of that was added before, of
+/// which the two roundings in double precision take next to nothing.
+#[inline(always)]
+pub(super) fn upward(x: f64) -> f32 {
+    const MORE: f64 = 1.0 + 1.0 / (1 << 22) as f64;
+    (x * MORE + f64::from(f32::MIN_POSITIVE)) as f32
+}
+
 /// Makes a row that is not finite zero; returns its norm, rounded up.
 #[inline(always)]
 fn seal(row: &mut [[f32; LANES]]) -> f32 {
@@ -286,6 +313,5 @@ fn seal(row: &mut [[f32; LANES]]) -> f32 {
         row.fill([0.0; LANES]);
         return f32::MIN_POSITIVE;
     }
-    // The nearest single may be below, the next one is not.
-    (norm(squares) as f32).next_up()
+    upward(norm(squares))
 }

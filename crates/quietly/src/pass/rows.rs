@@ -114,8 +114,11 @@ impl<'a> Rows<'a> {
         L: Fn(f64, f64) -> f64 + Sync,
     {
         match &self.chosen {
-            Chosen::Range(range) => self.fold(|i| range.start + i, query, threads),
-            Chosen::These(bucket) => self.fold(|i| bucket.rows[i] as usize, query, threads),
+            // Memory sees by itself that these lie one after the other.
+            Chosen::Range(range) => self.fold(|i| range.start + i, None, query, threads),
+            Chosen::These(bucket) => {
+                self.fold(|i| bucket.rows[i] as usize, Some(self.ahead()), query, threads)
+            }
         }
     }
 
@@ -123,6 +126,7 @@ impl<'a> Rows<'a> {
     fn fold<L: Fn(f64, f64) -> f64 + Sync>(
         &self,
         place: impl Fn(usize) -> usize + Sync,
+        ahead: Option<usize>,
         query: &Query<'_, L>,
         threads: usize,
     ) -> Tally {
@@ -136,7 +140,6 @@ impl<'a> Rows<'a> {
             intercept: query.weights[width] * self.map.constant,
             query,
         };
-        let ahead = self.ahead();
         let work = |(into, sheet): &mut (Gathered, Sheet), block: Range<usize>| {
             let rows = block.len();
             dispatch(RowBlock { kernel: &kernel, place: &place, block, ahead, sheet, into });
@@ -171,7 +174,8 @@ struct RowBlock<'a, L, I> {
     kernel: &'a Kernel<'a, L>,
     place: I,
     block: Range<usize>,
-    ahead: usize,
+    /// How many rows ahead they are called into the cache, if they are.
+    ahead: Option<usize>,
     sheet: &'a mut Sheet,
     into: &'a mut Gathered,
 }
@@ -185,8 +189,9 @@ impl<L: Fn(f64, f64) -> f64 + Sync, I: Fn(usize) -> usize> Block for RowBlock<'_
         let mut i = self.block.start;
         while i + ABREAST <= self.block.end {
             // Past the end the last row is called again, which does no harm.
-            let soon: [usize; ABREAST] =
-                std::array::from_fn(|r| place((i + self.ahead + r).min(targets.len() - 1)) * width);
+            let soon = self.ahead.map(|ahead| -> [usize; ABREAST] {
+                std::array::from_fn(|r| place((i + ahead + r).min(targets.len() - 1)) * width)
+            });
             kernel.add(
                 std::array::from_fn(|r| &features[place(i + r) * width..][..width]),
                 std::array::from_fn(|r| targets[i + r]),
@@ -197,21 +202,20 @@ impl<L: Fn(f64, f64) -> f64 + Sync, I: Fn(usize) -> usize> Block for RowBlock<'_
             i += ABREAST;
         }
         for (i, y) in (i..).zip(&targets[i..self.block.end]) {
-            let start = place(i) * width;
-            kernel.add([&features[start..][..width]], [*y], [start], sheet, into);
+            kernel.add([&features[place(i) * width..][..width]], [*y], None, sheet, into);
         }
     }
 }
 
 impl<L: Fn(f64, f64) -> f64 + Sync> Kernel<'_, L> {
     /// Adds `R` rows, in two sweeps: scores and norms, then gradients. Meanwhile memory sends the
-    /// rows that start at the numbers `soon`.
+    /// rows that start at the numbers `soon`, if there are any.
     #[inline(always)]
     fn add<const R: usize>(
         &self,
         rows: [&[f64]; R],
         targets: [f64; R],
-        soon: [usize; R],
+        soon: Option<[usize; R]>,
         sheet: &mut Sheet,
         into: &mut Gathered,
     ) {
@@ -223,9 +227,11 @@ impl<L: Fn(f64, f64) -> f64 + Sync> Kernel<'_, L> {
 
         let mut sweep = Sweep { scores: [[0.0; LANES]; R], squares: [[0.0; LANES]; R] };
         for (j, (weights, columns)) in self.weights.iter().zip(columns).enumerate().take(whole) {
-            // One line of the cache holds two chunks.
-            for r in (j % 2..R).step_by(2) {
-                near::call(self.features, soon[r] + j / 2 * LINE);
+            if let Some(soon) = soon {
+                // One line of the cache holds two chunks.
+                for r in (j % 2..R).step_by(2) {
+                    near::call(self.features, soon[r] + j / 2 * LINE);
+                }
             }
             let z = sweep.add(chunks.map(|chunk| &chunk[j]), weights, columns);
             sheet.iter_mut().zip(z).for_each(|(row, z)| row[j] = z);
@@ -238,7 +244,7 @@ impl<L: Fn(f64, f64) -> f64 + Sync> Kernel<'_, L> {
                 row[whole][over] = constant;
             }
         }
-        for start in soon {
+        for start in soon.into_iter().flatten() {
             near::call(self.features, start + width);
         }
         let scores = across(sweep.scores).map(|score| score + self.intercept);

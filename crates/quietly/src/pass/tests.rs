@@ -2,7 +2,7 @@
 use quietly_data::Table;
 use quietly_noise::Key;
 
-use super::{random::Random, *};
+use super::{cached::upward, random::Random, *};
 use crate::lattice::{Lattice, norm};
 
 const THREADS: [usize; 4] = [1, 2, 3, 64];
@@ -156,7 +156,7 @@ fn a_pass_over_cached_rows_is_the_plain_sum() {
         let clip = Lattice::for_sums(2.5, out);
         let row = |i: usize| {
             let z = &plain[i];
-            let norm = f64::from((norm(lanes(&products(z, z))) as f32).next_up());
+            let norm = f64::from(upward(norm(lanes(&products(z, z)))));
             (z, (lanes(&products(z, &weights)), norm), table.target()[i])
         };
         let (sum, norms) = plain_pass((0..rows).map(row), &clip);
@@ -194,6 +194,25 @@ fn an_affine_map_is_a_diagonal_matrix() {
         let other = Cached::new(&table, &Linear::new(width, &matrix), 2);
         assert_eq!((one.chunks, one.norms), (other.chunks, other.norms));
     }
+}
+
+/// Numbers of every size, those that singles hold badly among them: a plain cast would fail here.
+#[test]
+fn norms_are_rounded_upward() {
+    let mut random = Random(12);
+    let mut below = 0;
+    for trial in 0..200_000 {
+        let x = match trial % 3 {
+            0 => random.size().clamp(1e-300, 1e300),
+            1 => (1.0 + random.number().abs()) * 2f64.powi(-150 + trial % 40),
+            _ => (1.0 + random.number().abs()) * 2f64.powi(trial % 130),
+        };
+        let up = f64::from(upward(x));
+        assert!(up >= x && (up <= x * (1.0 + 1e-6) + 2e-38 || up == f64::INFINITY), "{x:e} {up:e}");
+        below += usize::from(f64::from(x as f32) < x);
+    }
+    assert!(below > 50_000, "{below}");
+    assert!(upward(0.0) > 0.0);
 }
 
 /// One record at a time, with maps, weights, targets and clips of every size.

@@ -324,7 +324,7 @@ impl Plan {
             self.ask(&mut rows, range, &mut door, watch)?.into()
         } else if let (true, Some(picks)) = (self.borrows(), source.picks(encoding)?) {
             let mut door = Door::new(key, &self.stages, threads);
-            let mut rows = Borrowed { picks, threads };
+            let mut rows = Borrowed::new(picks, threads);
             self.ask(&mut rows, range, &mut door, watch)?.into()
         } else {
             tell(watch, "reading", 0, source.bytes())?;
