@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use crate::{
     columns::Tile,
     near,
-    plan::{Cell, Lane, Row, encoded},
+    plan::{Cell, Lane, Row, clamp, encoded},
 };
 
 /// How many rows ahead memory is asked for those that lie apart: short ones are done sooner.
@@ -57,18 +57,25 @@ fn numbers<T: ArrowPrimitiveType<Native: Into<f64>>>(
     }
     let (width, rows) = (cells.len(), tile.kept.len());
     let ahead = ahead(width);
-    for (i, kept) in tile.kept.iter_mut().enumerate() {
-        near::call(numbers, place((i + ahead).min(rows - 1)) * width);
-        // One column, the target, is what there mostly is beside the features.
-        if let [Cell::Target { lo, hi }] = cells {
-            let y: f64 = numbers[place(i)].into();
-            tile.target[i] = y.clamp(*lo, *hi);
+    let call = |i: usize| near::call(numbers, place(i.min(rows - 1)) * width);
+    let places = |i: usize| {
+        call(i + ahead);
+        place(i) * width
+    };
+    (0..ahead.min(rows)).for_each(call);
+    // One column, the target, is what there mostly is beside the features.
+    if let [Cell::Target { lo, hi }] = cells {
+        for (i, (kept, into)) in tile.kept.iter_mut().zip(&mut *tile.target).enumerate() {
+            let y: f64 = numbers[places(i)].into();
+            *into = clamp(y, *lo, *hi);
             *kept &= !y.is_nan();
-            continue;
         }
+        return;
+    }
+    for (i, kept) in tile.kept.iter_mut().enumerate() {
         let features = &mut tile.features[i * tile.width..][..tile.width];
         let row = &mut Row { features, target: &mut tile.target[i] };
-        for (cell, x) in cells.iter().zip(&numbers[place(i) * width..]) {
+        for (cell, x) in cells.iter().zip(&numbers[places(i)..]) {
             *kept &= cell.number((*x).into(), row);
         }
     }
@@ -91,12 +98,15 @@ impl<T: Copy + Into<f64>, P: Fn(usize) -> usize> pulp::NullaryFnOnce for Feature
         let (width, rows) = (lanes.lo.len(), tile.kept.len());
         // A line of the cache holds so many.
         let line = 64 / size_of::<T>();
+        let call = |i: usize| {
+            let start = place(i.min(rows - 1)) * width;
+            (start..start + width).step_by(line).for_each(|start| near::call(numbers, start));
+            near::call(numbers, start + width - 1);
+        };
         let ahead = ahead(width);
+        (0..ahead.min(rows)).for_each(call);
         for i in 0..rows {
-            let soon = place((i + ahead).min(rows - 1)) * width;
-            for start in (soon..soon + width + line - 1).step_by(line) {
-                near::call(numbers, start);
-            }
+            call(i + ahead);
             let row = &numbers[place(i) * width..][..width];
             let into = &mut tile.features[i * tile.width + lanes.first..][..width];
             tile.kept[i] &= lanes.encode(row, into);

@@ -178,7 +178,7 @@ impl Cell {
                 None => false,
             },
             Cell::Target { lo, hi } => {
-                row.target(x.clamp(*lo, *hi));
+                row.target(clamp(x, *lo, *hi));
                 !x.is_nan()
             }
             Cell::Category(category) => category.number(x, row),
@@ -263,7 +263,7 @@ pub(crate) fn encoded(x: f64, lo: f64, hi: f64, centre: f64, half_width: f64) ->
 
 /// [`f64::clamp`] for what is not NaN: two instructions.
 #[inline]
-fn clamp(x: f64, lo: f64, hi: f64) -> f64 {
+pub(crate) fn clamp(x: f64, lo: f64, hi: f64) -> f64 {
     let x = if x > lo { x } else { lo };
     if x < hi { x } else { hi }
 }

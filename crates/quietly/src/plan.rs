@@ -1,5 +1,5 @@
 //! What a fit will do and cost, before any row is read.
-use quietly_accounting::{Event, Neighbours};
+use quietly_accounting::Neighbours;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -259,19 +259,14 @@ impl Plan {
     /// Finds the least noise for which all questions together stay within the budget.
     pub(crate) fn calibrate(&mut self, stages: impl Fn(f64) -> Vec<Stage>) -> Result<(), Error> {
         let least = if self.sampler == Sampler::Full { 0.0 } else { LEAST };
-        let event = |noise: f64| -> Result<Event, quietly_accounting::Error> {
-            charge::event(self.sampler, &stages(noise.max(least))).map_err(accounting)
-        };
-        let budget = &self.budget;
         let search = Search {
             sampler: self.sampler,
-            stages: [0.7, 1.9].map(&stages),
-            neighbours: budget.neighbours(),
-            epsilon: budget.epsilon(),
-            delta: budget.delta(),
+            neighbours: self.budget.neighbours(),
+            epsilon: self.budget.epsilon(),
+            delta: self.budget.delta(),
         };
-        let (noise, price) = search.run(event)?;
-        self.stages = stages(noise.max(least));
+        let (stages, price) = search.run(|noise| stages(noise.max(least)))?;
+        self.stages = stages;
         (self.epsilon, self.seal.theorem) = (price.upper, Some(price.method));
         Ok(())
     }

@@ -275,9 +275,11 @@ impl<L: Fn(f64, f64) -> f64 + Sync> CachedBlock<'_, L> {
         let sums = into.block.as_flattened_mut();
         let rows = chunks.map(|chunks| &chunks.as_flattened()[..sums.len()]);
         for (j, sum) in sums.iter_mut().enumerate() {
+            let mut total = *sum;
             for r in 0..R {
-                *sum = sum.wrapping_add(raised(coefficients[r] * f64::from(rows[r][j])));
+                total = total.wrapping_add(raised(coefficients[r] * f64::from(rows[r][j])));
             }
+            *sum = total;
         }
     }
 }

@@ -147,9 +147,8 @@ impl<'a> Rows<'a> {
         };
         let start = || {
             // Behind the features there is the constant.
-            let mut row = vec![[0.0; LANES]; self.map.width().div_ceil(LANES)];
-            row[width / LANES][width % LANES] = self.map.constant;
-            let sheet = std::array::from_fn(|_| row.clone());
+            let mut sheet = vec![[[0.0; LANES]; ABREAST]; self.map.width().div_ceil(LANES)];
+            sheet[width / LANES].iter_mut().for_each(|z| z[width % LANES] = self.map.constant);
             (Gathered::new(query.sums(), query.bins()), sheet)
         };
         let workers = in_blocks(self.rows(), BLOCK, threads, start, work);
@@ -157,8 +156,8 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Transformed rows, as many as are worked on abreast.
-type Sheet = [Vec<[f64; LANES]>; ABREAST];
+/// Transformed rows, as many as are worked on abreast, chunk by chunk.
+type Sheet = Vec<[[f64; LANES]; ABREAST]>;
 
 /// What is known before the first row is read.
 struct Kernel<'a, L> {
@@ -226,7 +225,8 @@ impl<L: Fn(f64, f64) -> f64 + Sync> Kernel<'_, L> {
         let constant = self.map.constant;
 
         let mut sweep = Sweep { scores: [[0.0; LANES]; R], squares: [[0.0; LANES]; R] };
-        for (j, (weights, columns)) in self.weights.iter().zip(columns).enumerate().take(whole) {
+        let parts = self.weights.iter().zip(columns).zip(&mut sheet[..whole]);
+        for (j, ((weights, columns), sheet)) in parts.enumerate() {
             if let Some(soon) = soon {
                 // One line of the cache holds two chunks.
                 for r in (j % 2..R).step_by(2) {
@@ -234,15 +234,13 @@ impl<L: Fn(f64, f64) -> f64 + Sync> Kernel<'_, L> {
                 }
             }
             let z = sweep.add(chunks.map(|chunk| &chunk[j]), weights, columns);
-            sheet.iter_mut().zip(z).for_each(|(row, z)| row[j] = z);
+            sheet[..R].copy_from_slice(&z);
         }
         if over > 0 {
             let rest: [[f64; LANES]; R] = rows.map(|row| filled(row.as_chunks::<LANES>().1));
             let z = sweep.add(rest.each_ref(), &self.weights[whole], &columns[whole]);
-            for (row, z) in sheet.iter_mut().zip(z) {
-                row[whole] = z;
-                row[whole][over] = constant;
-            }
+            sheet[whole][..R].copy_from_slice(&z);
+            sheet[whole].iter_mut().for_each(|z| z[over] = constant);
         }
         for start in soon.into_iter().flatten() {
             near::call(self.features, start + width);
@@ -251,13 +249,16 @@ impl<L: Fn(f64, f64) -> f64 + Sync> Kernel<'_, L> {
         let norms = across(sweep.squares).map(|squares| norm(squares + constant * constant));
         let coefficients = self.query.judge(scores, norms, targets, &mut into.counts);
 
-        // Without lanes: the optimiser turns loops over chunks around, and spends its time moving numbers.
-        let sums = into.block.as_flattened_mut();
-        let rows: [&[f64]; R] = std::array::from_fn(|r| &sheet[r].as_flattened()[..sums.len()]);
-        for (j, sum) in sums.iter_mut().enumerate() {
+        for (sum, sheet) in into.block.iter_mut().zip(sheet) {
+            // Written once: memory is slow to give back what it has just been given.
+            let mut total = *sum;
             for r in 0..R {
-                *sum = sum.wrapping_add(raised(coefficients[r] * rows[r][j]));
+                for lane in 0..LANES {
+                    total[lane] =
+                        total[lane].wrapping_add(raised(coefficients[r] * sheet[r][lane]));
+                }
             }
+            *sum = total;
         }
     }
 }
