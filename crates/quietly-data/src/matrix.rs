@@ -109,7 +109,10 @@ impl<T: Copy + Into<f64>, P: Fn(usize) -> usize> pulp::NullaryFnOnce for Feature
             call(i + ahead);
             let row = &numbers[place(i) * width..][..width];
             let into = &mut tile.features[i * tile.width + lanes.first..][..width];
-            tile.kept[i] &= lanes.encode(row, into);
+            tile.kept[i] &= match &lanes.inverse {
+                Some(inverse) => lanes.encode(row, into, inverse, |x, inverse| x * inverse),
+                None => lanes.encode(row, into, &lanes.half_width, |x, half| x / half),
+            };
         }
     }
 }
@@ -122,6 +125,8 @@ struct Lanes {
     hi: Vec<f64>,
     centre: Vec<f64>,
     half_width: Vec<f64>,
+    /// 1/half_width, where all of them are powers of two: a product is as exact as a quotient then, and faster.
+    inverse: Option<Vec<f64>>,
     fill: Vec<f64>,
 }
 
@@ -134,27 +139,37 @@ impl Lanes {
         };
         let lanes: Option<Vec<Lane>> = cells.iter().enumerate().map(lane).collect();
         let lanes = lanes?;
-        let all = |of: fn(&Lane) -> f64| lanes.iter().map(of).collect();
+        let all = |of: fn(&Lane) -> f64| -> Vec<f64> { lanes.iter().map(of).collect() };
+        let is_power = |x: f64| x.is_normal() && x.to_bits() << 12 == 0;
+        let exact = |lane: &Lane| is_power(lane.half_width) && is_power(1.0 / lane.half_width);
+        let inverse = lanes.iter().all(exact).then(|| all(|lane| 1.0 / lane.half_width));
         Some(Lanes {
             first,
             lo: all(|lane| lane.lo),
             hi: all(|lane| lane.hi),
             centre: all(|lane| lane.centre),
             half_width: all(|lane| lane.half_width),
+            inverse,
             fill: all(|lane| lane.fill),
         })
     }
 
-    /// Encodes the numbers of a row; returns whether it is kept.
+    /// Encodes the numbers of a row, where `scaled` brings a number to scale; returns whether it is kept.
     #[inline(always)]
-    fn encode<T: Copy + Into<f64>>(&self, numbers: &[T], into: &mut [f64]) -> bool {
+    fn encode<T: Copy + Into<f64>>(
+        &self,
+        numbers: &[T],
+        into: &mut [f64],
+        scale: &[f64],
+        scaled: impl Fn(f64, f64) -> f64,
+    ) -> bool {
         let width = numbers.len();
         let into = &mut into[..width];
         let (lo, hi, fill) = (&self.lo[..width], &self.hi[..width], &self.fill[..width]);
-        let (centre, half_width) = (&self.centre[..width], &self.half_width[..width]);
+        let (centre, scale) = (&self.centre[..width], &scale[..width]);
         // Not in chunks: the optimiser would turn such loops around, and spend its time moving numbers.
         for k in 0..width {
-            into[k] = encoded(numbers[k].into(), lo[k], hi[k], centre[k], half_width[k]);
+            into[k] = encoded(numbers[k].into(), lo[k], hi[k], centre[k], |x| scaled(x, scale[k]));
         }
         // Missing numbers are rare: a loop without them has no branch.
         if !numbers.iter().fold(false, |found, x| found | (*x).into().is_nan()) {

@@ -250,15 +250,15 @@ impl Lane {
     #[inline(always)]
     pub(crate) fn encode(&self, x: f64) -> f64 {
         let Lane { lo, hi, centre, half_width, fill } = *self;
-        if x.is_nan() { fill } else { encoded(x, lo, hi, centre, half_width) }
+        if x.is_nan() { fill } else { encoded(x, lo, hi, centre, |x| x / half_width) }
     }
 }
 
-/// A number that is not NaN, clamped to its range and moved to [-1, 1].
+/// A number that is not NaN, clamped to its range and moved to [-1, 1], where `scaled` divides by half of the range.
 #[inline(always)]
-pub(crate) fn encoded(x: f64, lo: f64, hi: f64, centre: f64, half_width: f64) -> f64 {
+pub(crate) fn encoded(x: f64, lo: f64, hi: f64, centre: f64, scaled: impl Fn(f64) -> f64) -> f64 {
     // Rounding may end a little beyond 1.
-    clamp((clamp(x, lo, hi) - centre) / half_width, -1.0, 1.0)
+    clamp(scaled(clamp(x, lo, hi) - centre), -1.0, 1.0)
 }
 
 /// [`f64::clamp`] for what is not NaN: two instructions.

@@ -10,6 +10,7 @@ use crate::{
     charge::{Charge, Mechanism, Sampler, Stage, event, goes_with, pure_epsilon},
     error::Error,
     prepared::Allocation,
+    remembered,
     tune::Tuned,
 };
 
@@ -116,10 +117,10 @@ impl Certificate {
             certificate.accountant = "pure epsilons add up; of parts the dearest counts".into();
             certificate.curve = vec![(0.0, price)];
         } else if asked.is_private() {
-            let event = event(sampler, stages)?;
             let (epsilon, theorem) = match price {
                 Some(price) => price,
                 None => {
+                    let event = event(sampler, stages)?;
                     let price =
                         quietly_accounting::epsilon(&event, asked.neighbours(), asked.delta())?;
                     (price.upper, price.method)
@@ -127,7 +128,7 @@ impl Certificate {
             };
             assert!(epsilon <= asked.epsilon(), "a plan never costs more than was asked");
             (certificate.epsilon, certificate.accountant) = (epsilon, theorem.into());
-            let curve = quietly_accounting::curve(&event, asked.neighbours())?;
+            let curve = remembered::curve(sampler, stages, asked.neighbours())?;
             certificate.curve = curve.into_iter().filter(|(_, e)| e.is_finite()).collect();
         }
         Ok(certificate)

@@ -121,6 +121,7 @@ mod progress;
 mod question;
 mod recipes;
 mod release;
+mod remembered;
 mod spill;
 mod tune;
 mod unit;

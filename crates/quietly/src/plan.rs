@@ -15,15 +15,14 @@ use crate::{
     model::Link,
     one_pass::{self, OnePass},
     recipes::{self, Clip, Recipe},
+    remembered::Search,
 };
 
-use self::remembered::Search;
 pub use self::{elsewhere::Elsewhere, run::Reads};
 
 mod check;
 mod display;
 mod elsewhere;
-mod remembered;
 mod run;
 
 /// Tables that would take more than this are streamed, unless one asks otherwise.

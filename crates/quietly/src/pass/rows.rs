@@ -250,7 +250,8 @@ impl<L: Fn(f64, f64) -> f64 + Sync> Kernel<'_, L> {
         let coefficients = self.query.judge(scores, norms, targets, &mut into.counts);
 
         for (sum, sheet) in into.block.iter_mut().zip(sheet) {
-            // Written once: memory is slow to give back what it has just been given.
+            // Opaque, as in `across`: one chunk after the other. And written once: memory is slow to give back what it was just given.
+            let sheet = std::hint::black_box(sheet);
             let mut total = *sum;
             for r in 0..R {
                 for lane in 0..LANES {

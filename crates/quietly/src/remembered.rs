@@ -1,52 +1,67 @@
-//! Noise that was found before: whoever fits many models with one budget searches for it once.
+//! Prices that were found before: whoever fits many models with one budget searches for their noise once.
 //!
 //! A price is a function of what is asked, of how neighbours differ and of δ, and of nothing else. What is remembered is taken only where
 //! all of that is the same, number by number: a memory that were wrong would cost time, and no privacy.
 use std::sync::Mutex;
 
-use quietly_accounting::{Answer, Calibration, Error, Neighbours, calibrate};
+use quietly_accounting::{Answer, Calibration, Neighbours, calibrate};
 
-use super::accounting;
-use crate::charge::{self, Sampler, Stage};
+use crate::{
+    charge::{self, Sampler, Stage},
+    error::Error,
+    plan::accounting,
+};
+
+/// What was found for what, the latest last.
+struct Memory<K, V>(Mutex<Vec<(K, V)>>);
+
+/// How much is remembered of each kind.
+const MOST: usize = 64;
+
+impl<K: PartialEq, V: Clone> Memory<K, V> {
+    const fn new() -> Self {
+        Memory(Mutex::new(Vec::new()))
+    }
+
+    fn get(&self, key: &K) -> Option<V> {
+        let all = self.0.lock().ok()?;
+        all.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone())
+    }
+
+    fn put(&self, key: K, value: V) {
+        if let Ok(mut all) = self.0.lock() {
+            all.retain(|(known, _)| *known != key);
+            if all.len() == MOST {
+                all.remove(0);
+            }
+            all.push((key, value));
+        }
+    }
+}
 
 /// A budget, and who is asked.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Search {
-    pub(super) sampler: Sampler,
-    pub(super) neighbours: Neighbours,
-    pub(super) epsilon: f64,
-    pub(super) delta: f64,
+pub(crate) struct Search {
+    pub(crate) sampler: Sampler,
+    pub(crate) neighbours: Neighbours,
+    pub(crate) epsilon: f64,
+    pub(crate) delta: f64,
 }
 
-/// What a search has found.
-#[derive(Clone, Debug)]
-struct Found {
-    search: Search,
-    /// The questions at a noise where searches begin, which tell them apart.
-    start: Vec<Stage>,
-    noise: f64,
-    /// The questions at the noise that was found, and their price.
-    stages: Vec<Stage>,
-    price: Answer,
-}
+/// What a search has found: a noise, the questions at that noise, and their price.
+type Found = (f64, Vec<Stage>, Answer);
 
-/// How many searches are remembered.
-const MOST: usize = 64;
-
-/// The latest last.
-static FOUND: Mutex<Vec<Found>> = Mutex::new(Vec::new());
+/// By the questions at a noise where searches begin, which tell them apart.
+static FOUND: Memory<(Search, Vec<Stage>), Found> = Memory::new();
 
 impl Search {
     /// The questions with the least noise that stays within the budget, and their price.
-    pub(super) fn run(
+    pub(crate) fn run(
         self,
         stages: impl Fn(f64) -> Vec<Stage>,
-    ) -> Result<(Vec<Stage>, Answer), Error> {
-        let start = stages(1.0);
-        let known = FOUND.lock().ok().and_then(|all| {
-            all.iter().find(|one| one.search == self && one.start == start).cloned()
-        });
-        if let Some(Found { noise, stages: before, price, .. }) = known
+    ) -> Result<(Vec<Stage>, Answer), quietly_accounting::Error> {
+        let key = (self, stages(1.0));
+        if let Some((noise, before, price)) = FOUND.get(&key)
             && stages(noise) == before
         {
             return Ok((before, price));
@@ -55,15 +70,29 @@ impl Search {
         let found = calibrate(event, self.neighbours, self.epsilon, self.delta)?;
         let Calibration { noise_multiplier: noise, epsilon: price, .. } = found;
         let stages = stages(noise);
-        if let Ok(mut all) = FOUND.lock() {
-            all.retain(|one| one.search != self || one.start != start);
-            if all.len() == MOST {
-                all.remove(0);
-            }
-            all.push(Found { search: self, start, noise, stages: stages.clone(), price });
-        }
+        FOUND.put(key, (noise, stages.clone(), price));
         Ok((stages, price))
     }
+}
+
+/// (δ, ε) of what is asked.
+type Curve = Vec<(f64, f64)>;
+
+static CURVES: Memory<(Sampler, Vec<Stage>, Neighbours), Curve> = Memory::new();
+
+/// The whole curve of what these questions cost.
+pub(crate) fn curve(
+    sampler: Sampler,
+    stages: &[Stage],
+    neighbours: Neighbours,
+) -> Result<Curve, Error> {
+    let key = (sampler, stages.to_vec(), neighbours);
+    if let Some(curve) = CURVES.get(&key) {
+        return Ok(curve);
+    }
+    let curve = quietly_accounting::curve(&charge::event(sampler, stages)?, neighbours)?;
+    CURVES.put(key, curve.clone());
+    Ok(curve)
 }
 
 #[cfg(test)]
