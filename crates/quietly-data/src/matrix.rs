@@ -14,7 +14,7 @@ use crate::{
 
 /// How many rows ahead memory is asked for those that lie apart: short ones are done sooner.
 fn ahead(width: usize) -> usize {
-    (256 / width).clamp(16, 128)
+    (256 / width.max(1)).clamp(16, 128)
 }
 
 /// How many columns a list stands for, and what they hold.

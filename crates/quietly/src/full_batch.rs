@@ -177,7 +177,7 @@ impl Session<'_> {
     fn gradients(&self, weights: &[f64], residual: Residual) -> Gradients {
         Gradients {
             view: self.view.clone(),
-            weights: self.metric.to_view(weights),
+            weights: self.metric.forth(weights),
             residual: Some(residual),
             unit: self.unit,
             centre: self.centre,
@@ -201,7 +201,7 @@ impl Session<'_> {
         let what = LatticeSum { sum, bound: lattice.bound() as f64, unit: lattice.step() };
         let (mut mean, std) = self.door.sum(purpose, what)?;
         mean.iter_mut().for_each(|g| *g /= self.count);
-        Ok((self.metric.from_view(mean), std / self.count))
+        Ok((self.metric.back(mean), std / self.count))
     }
 
     /// The threshold below which about `level` of the gradients' norms lie.

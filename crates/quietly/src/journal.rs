@@ -96,7 +96,7 @@ impl Journal {
         }
         let name = Key::from_os()?.stream("the name of a run").bits(0)?.word()?;
         let mut header = Header {
-            quietly_journal: 1,
+            quietly_journal: 2,
             made_by: concat!("quietly ", env!("CARGO_PKG_VERSION")).into(),
             plan: plan.clone(),
             about: about.into(),

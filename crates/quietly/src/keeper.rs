@@ -65,7 +65,10 @@ impl<'a> Borrowed<'a> {
     pub(crate) fn new(picks: Private<Picks<'a>>, threads: usize) -> Self {
         let slots = |picks: &Picks<'_>| {
             let parts = picks.records().div_ceil(part(picks));
-            let most = KEPT / Cached::bytes(part(picks), picks.width() + 1);
+            let width = picks.width() + 1;
+            // Each has its own view beside it, which may be a matrix.
+            let each = Cached::bytes(part(picks), width) + width * width * size_of::<f64>();
+            let most = KEPT / each;
             (0..most.min(parts)).map(|_| Mutex::new(None)).collect()
         };
         Borrowed { kept: picks.as_ref().map(slots), picks, threads }

@@ -154,7 +154,7 @@ impl Metric {
     }
 
     /// Weights, for the rows of the view.
-    pub(crate) fn to_view(&self, w: &[f64]) -> Vec<f64> {
+    pub(crate) fn forth(&self, w: &[f64]) -> Vec<f64> {
         match &self.map {
             Map::Dense { back, .. } => back.apply(w),
             Map::Plain { .. } => w.to_vec(),
@@ -162,7 +162,7 @@ impl Metric {
     }
 
     /// Weights or a gradient, from the rows of the view.
-    pub(crate) fn from_view(&self, w: Vec<f64>) -> Vec<f64> {
+    pub(crate) fn back(&self, w: Vec<f64>) -> Vec<f64> {
         match &self.map {
             Map::Dense { back, .. } => back.transposed().apply(&w),
             Map::Plain { .. } => w,

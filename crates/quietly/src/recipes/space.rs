@@ -82,7 +82,7 @@ impl Space {
                 (intercept, w.into_iter().map(|w| w * scale).collect())
             }
             Space::Whitened(metric) => {
-                let (weights, constant) = metric.unmap(&metric.from_view(w));
+                let (weights, constant) = metric.unmap(&metric.back(w));
                 (constant * CONSTANT, weights)
             }
         }
