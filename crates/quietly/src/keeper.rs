@@ -63,13 +63,17 @@ pub(crate) struct Borrowed<'a> {
 
 impl<'a> Borrowed<'a> {
     pub(crate) fn new(picks: Private<Picks<'a>>, threads: usize) -> Self {
+        Self::keeping(picks, KEPT, threads)
+    }
+
+    /// The same, where so many bytes may be kept.
+    fn keeping(picks: Private<Picks<'a>>, bytes: usize, threads: usize) -> Self {
         let slots = |picks: &Picks<'_>| {
             let parts = picks.records().div_ceil(part(picks));
             let width = picks.width() + 1;
             // Each has its own view beside it, which may be a matrix.
             let each = Cached::bytes(part(picks), width) + width * width * size_of::<f64>();
-            let most = KEPT / each;
-            (0..most.min(parts)).map(|_| Mutex::new(None)).collect()
+            (0..(bytes / each).min(parts)).map(|_| Mutex::new(None)).collect()
         };
         Borrowed { kept: picks.as_ref().map(slots), picks, threads }
     }
@@ -116,4 +120,97 @@ pub(crate) fn ask_picked(
     let mut all = question.nothing();
     workers.iter().for_each(|(answer, _)| all.add(answer));
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, FixedSizeListArray, Float64Array, RecordBatch};
+    use arrow_schema::{DataType, Field};
+    use quietly_data::{Encoding, Schema, Source};
+
+    use super::*;
+    use crate::{
+        descent::Residual,
+        model::Link,
+        question::{Bins, Gradients, View},
+        unit::Unit,
+    };
+
+    /// 3000 rows of 400 numbers, so that there are many parts; some are null records.
+    fn source() -> (Source, Encoding) {
+        let number = |k: usize| ((k * 7919 % 1009) as f64 / 504.5 - 1.0) * 1.1;
+        let numbers = Float64Array::from_iter_values((0..3000 * 400).map(number));
+        let item = Arc::new(Field::new("item", DataType::Float64, true));
+        let matrix: ArrayRef =
+            Arc::new(FixedSizeListArray::new(item, 400, Arc::new(numbers), None));
+        let target = |k: usize| if k % 17 == 3 { f64::NAN } else { number(5 * k + 1) };
+        let target: ArrayRef = Arc::new(Float64Array::from_iter_values((0..3000).map(target)));
+        let batch = RecordBatch::try_from_iter([("x", matrix), ("y", target)]).unwrap();
+        let mut names: Vec<String> = (0..400).map(|k| format!("x{k}")).collect();
+        let columns: String =
+            names.iter().map(|n| format!("{n} = {{ range = [-1, 1] }}\n")).collect();
+        let schema = format!("rows = 3000\n[columns]\n{columns}y = {{ range = [-1, 1] }}");
+        names.push("y".into());
+        let schema = Schema::parse(&schema).unwrap();
+        let encoding = Encoding::new(&schema, &names, None, Some("y")).unwrap();
+        (Source::in_memory(names, vec![batch]).unwrap(), encoding)
+    }
+
+    /// Questions in views that come and go, and such as no view answers.
+    fn questions() -> Vec<Question> {
+        let turned = |by: f64| {
+            View::turned(
+                (0..3 * 401).map(|k| by * ((k * 31 % 101) as f64 - 50.0) / 500.0).collect(),
+                400,
+            )
+        };
+        let gradients = |view: &View, at: f64| {
+            Question::gradients(Gradients {
+                view: view.clone(),
+                weights: vec![at; 3],
+                residual: Some(Residual::approaching(Link::Linear)),
+                unit: Unit::ITSELF,
+                centre: 0.1,
+                clip: Some(0.5),
+                thresholds: Some(vec![0.1, 0.2, 0.4]),
+            })
+        };
+        let (one, other) = (turned(1.0), turned(-0.5));
+        let targets = Question::targets(Unit::ITSELF, Bins::Sizes(vec![0.25, 0.5]));
+        vec![
+            targets.clone(),
+            gradients(&one, 0.0),
+            gradients(&one, 0.2),
+            gradients(&other, 0.2).and(targets.clone()),
+            targets,
+            gradients(&other, -0.1),
+            Question::moment(View::plain(400, 0.5), 3.0),
+            Question::moment(one.clone(), 3.0),
+            gradients(&one, 0.3).and(gradients(&other, 0.3)),
+            gradients(&one, 0.4),
+        ]
+    }
+
+    #[test]
+    fn a_borrowed_table_answers_like_one_that_is_held() {
+        let (source, encoding) = source();
+        let table = source.read(&encoding, 2).unwrap();
+        let mut held = Held::new(&table, 2);
+        let mut wanted = |question: &Question| held.ask(0, question).unwrap();
+        // Nothing is kept, a few parts are, or all.
+        for bytes in [0, 5 << 20, 1 << 30] {
+            for threads in [1, 3] {
+                let picks = source.picks(&encoding).unwrap().unwrap();
+                let mut rows = Borrowed::keeping(picks, bytes, threads);
+                for question in &questions() {
+                    let both = rows.ask(0, question).unwrap().zip(wanted(question));
+                    _ = both.map(|(found, wanted)| {
+                        assert!(found == wanted && wanted != question.nothing(), "{question:?}");
+                    });
+                }
+            }
+        }
+    }
 }

@@ -83,7 +83,8 @@ pub(crate) fn constants(loss: Loss, domain: &Domain, weights: &Norms) -> Result<
 
 impl Constants {
     fn finite(self) -> Result<Self, Error> {
-        let want = "finite: bound the set, clip the features, or clip the gradients";
+        let want = "finite, and without a bound on the weights this loss has none: \
+                    give a constraint and its radius, such as l2 and 1";
         Error::unless(self.lipschitz.is_finite(), "the longest gradient", want, self.lipschitz)?;
         Ok(Constants { smooth: self.smooth.filter(|s| s.is_finite()), ..self })
     }
@@ -317,10 +318,7 @@ mod tests {
     fn gradients_without_a_bound_are_refused() {
         let everywhere = Set::Everything.norms(3);
         let error = constants(Loss::Fourth, &ROUND, &everywhere).unwrap_err().to_string();
-        assert!(
-            error.contains("bound the set, clip the features, or clip the gradients"),
-            "{error}"
-        );
+        assert!(error.contains("give a constraint and its radius"), "{error}");
         // A loss of bounded slope needs no bounded set.
         let open = constants(Loss::Logistic, &ROUND, &everywhere).unwrap();
         assert!((open.diameter - 2.0).abs() < 1e-9 && open.smooth == Some(up(0.25)));
