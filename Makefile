@@ -1,6 +1,7 @@
 # make demo          a private fit of a made-up clinic beside ordinary least squares
 # make test          format, lints, and every test
 # make python        the Python package in a virtual environment, and its tests (part of make test)
+# make fuzz SECONDS=60  every fuzz target for so many seconds, from a new seed
 # make bench         the speed targets (make bench ONLY=regression for one group)
 # make bench-python  the Python package beside scikit-learn and diffprivlib: times, memory, import
 # make versus-diffprivlib  R2 and accuracy beside diffprivlib's on real tables; DATA=folder
@@ -10,7 +11,7 @@
 # make test-spark    the Python package beside Spark, which needs Java 17 and is large
 # make bench-cluster what a cluster of two executors carries beside one machine
 # make clean         remove what was built
-.PHONY: cluster test-cluster test-spark bench-cluster demo test python python-older bench bench-python bench-wheel versus-diffprivlib bench-diffprivlib bench-torch bench-memory accuracy clean
+.PHONY: fuzz cluster test-cluster test-spark bench-cluster demo test python python-older bench bench-python bench-wheel versus-diffprivlib bench-diffprivlib bench-torch bench-memory accuracy clean
 
 CARGO ?= cargo
 TARGET = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
@@ -61,6 +62,13 @@ python-older:
 	@VIRTUAL_ENV=$(abspath .venv) .venv/bin/maturin build --quiet --profile dev --out $(TARGET)/wheels-dev
 	@.venv-older/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(TARGET)/wheels-dev/quietly-*.whl
 	@.venv-older/bin/python -m pytest --quiet $(addprefix python/tests/test_,sklearn.py manners.py docs.py)
+
+# Mutated inputs for so many seconds per target; `make test` runs the same targets for a fixed number of inputs. The command is needed by the
+# targets that start it.
+SECONDS ?= 60
+fuzz:
+	@$(CARGO) build --quiet -p quietly-cli
+	@QUIETLY_FUZZ_SECONDS=$(SECONDS) $(CARGO) test --quiet -p quietly-fuzz -- --nocapture --test-threads=2
 
 # The speed targets of the Python package, as ratios of one run: a release wheel, scikit-learn and diffprivlib side by side.
 bench-python: bench-wheel
