@@ -81,8 +81,8 @@ pub(crate) fn crossing(above: impl Fn(f64) -> bool) -> (f64, f64) {
     let mut high = 1.0 / 64.0;
     while above(high) {
         high *= 2.0;
-        if high > 1e5 {
-            return (high, f64::INFINITY);
+        if high > 1e6 {
+            return (0.5 * high, f64::INFINITY);
         }
     }
     let mut low = 0.0;

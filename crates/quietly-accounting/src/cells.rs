@@ -21,6 +21,7 @@
 //!
 //! Computed A and B carry an error bound `slack`, added or taken away on the safe side. Masses that sum to a little more
 //! (less) than one are fine: every expectation above is monotone in the masses.
+use crate::normal::positive;
 
 /// What a mechanism's loss does in each cell of a grid of step `step`, first cell at index `first`.
 #[derive(Clone, Debug)]
@@ -88,8 +89,8 @@ impl Cells {
         let down = (1.0 + ROUNDING) / self.step.exp_m1();
         let mut mass = vec![0.0; self.cells.len() + 1];
         for (i, cell) in self.cells.iter().enumerate() {
-            mass[i + 1] += (cell.a.max(0.0) + cell.slack) * up;
-            mass[i] += (cell.b.max(0.0) + cell.slack) * down;
+            mass[i + 1] += (positive(cell.a) + cell.slack) * up;
+            mass[i] += (positive(cell.b) + cell.slack) * down;
         }
         mass[0] += self.under;
         *mass.last_mut().expect("a grid has at least one point") += self.over_rest;

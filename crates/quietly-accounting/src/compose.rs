@@ -19,7 +19,7 @@
 //!   ‖w‖₂² ≤ min(n, 1/(1 - e^(-2θh))), the weights e^(-θ(S-ε)) being below one.
 use crate::{
     cells::{Grid, Side},
-    normal::U,
+    normal::{U, positive},
 };
 use realfft::{RealFftPlanner, num_complex::Complex64};
 use std::cell::RefCell;
@@ -161,11 +161,9 @@ pub(crate) struct Curve {
     /// The loss at the window's first point.
     low: f64,
     theta: f64,
-    /// K(θ) - θ·centre.
-    scale: f64,
-    centre: f64,
-    /// Σ over losses from index j up of u and of u·e^-(l-centre), u = c·e^(-θ(l-centre)).
-    tails: Vec<(f64, f64)>,
+    /// K(θ).
+    log_moment: f64,
+    tails: Vec<Tail>,
     infinite: f64,
     /// Error relative to e^(K - θε).
     noise: f64,
@@ -173,6 +171,18 @@ pub(crate) struct Curve {
     beyond: f64,
     /// Chernoff exponents (t, g): tilted mass of at most e^(g - tε) wraps from above to beyond ε.
     wrap: Vec<(f64, f64)>,
+}
+
+/// The part of the law from its point l_j up, relative to that point: no weight exceeds one, whatever ε is.
+///
+/// With c the tilted law and x = l - l_j ≥ 0: for ε in (l_j - step, l_j],
+/// E_c[e^(-θ(S-l_j))(1 - e^(-(S-ε)))₊] = gain + (1 - e^(ε-l_j))·rest, a sum of positive terms.
+#[derive(Clone, Copy, Default)]
+struct Tail {
+    /// Σ c·e^(-θx)(1 - e^(-x)).
+    gain: f64,
+    /// Σ c·e^(-(θ+1)x).
+    rest: f64,
 }
 
 /// Composes `terms`, which share one step, at tilt `theta`. `None` if the window does not fit [`LONGEST`].
@@ -203,13 +213,14 @@ pub(crate) fn compose(terms: &[Term], theta: f64, side: Side) -> Option<Curve> {
     let low = offset + first as f64 * step;
     let top = low + length as f64 * step;
 
-    let centre = k.mean;
-    let scale = k.value - theta * centre;
-    let mut tails = vec![(0.0, 0.0); length + 1];
+    let mut tails = vec![Tail::default(); length + 1];
+    let (tilted, both) = ((-theta * step).exp(), (-(theta + 1.0) * step).exp());
+    let lost = -(-step).exp_m1();
     for j in (0..length).rev() {
-        let away = low + j as f64 * step - centre;
-        let u = law[j].max(0.0) * (-theta * away).exp();
-        tails[j] = (tails[j + 1].0 + u, tails[j + 1].1 + u * (-away).exp());
+        let next = tails[j + 1];
+        let gain = tilted * (next.gain + lost * next.rest);
+        // A rounding error may make a mass negative.
+        tails[j] = Tail { gain, rest: positive(law[j]) + both * next.rest };
     }
     let weights = (length as f64).min(1.0 / -(-2.0 * theta * step).exp_m1()).sqrt();
     let infinite =
@@ -220,8 +231,7 @@ pub(crate) fn compose(terms: &[Term], theta: f64, side: Side) -> Option<Curve> {
         step,
         low,
         theta,
-        scale,
-        centre,
+        log_moment: k.value,
         tails,
         infinite: -infinite.exp_m1(),
         noise: weights * error + TAIL,
@@ -306,33 +316,35 @@ fn power(z: Complex64, times: u64) -> Complex64 {
 }
 
 impl Curve {
-    /// The bound on δ at ε.
+    /// The bound on δ at ε. What cannot be computed is 1 from above and 0 from below.
     pub(crate) fn delta(&self, epsilon: f64) -> f64 {
-        let place = ((epsilon - self.low) / self.step).floor() + 1.0;
         let above = self.side == Side::Above;
+        let place = ((epsilon - self.low) / self.step).floor() + 1.0;
         if place < 0.0 && above {
             return 1.0;
         }
         let j = place.clamp(0.0, self.tails.len() as f64 - 1.0) as usize;
-        let (sum, discounted) = self.tails[j];
-        if !(sum.is_finite() && discounted.is_finite()) {
-            // So far below the tilt that weights overflow: say what is always true.
-            return if above { 1.0 } else { 0.0 };
-        }
-        let away = epsilon - self.centre;
-        let finite = (sum - away.exp() * discounted).max(0.0) * self.scale.exp();
-        let unit = (self.scale - self.theta * away).exp();
-        if above {
-            // 1e-9: exponentials; what the difference of the two sums loses is below n·U·unit, and the noise is above it.
-            (finite * (1.0 + 1e-9)
-                + self.noise * unit
-                + self.beyond
-                + self.infinite * (1.0 + 1e-12))
-                .min(1.0)
+        let Tail { gain, rest } = self.tails[j];
+        // Rounding may put ε just above its grid point.
+        let next = self.low + j as f64 * self.step;
+        let finite = gain + -(epsilon - next).min(0.0).exp_m1() * rest;
+        // The product in logarithms: either factor may be out of range while the product is not.
+        let finite = (finite.ln() + self.log_moment - self.theta * next).exp();
+        let unit = (self.log_moment - self.theta * epsilon).exp();
+        let bound = if above {
+            // 1e-9: exponentials, and the rounding of the sums, whose terms are positive.
+            finite * (1.0 + 1e-9) + self.noise * unit + self.beyond + self.infinite * (1.0 + 1e-12)
         } else {
             let wrap = self.wrap.iter().map(|(t, g)| g - t * epsilon).fold(0.0, f64::min).exp();
-            let finite = (finite * (1.0 - 1e-9) - (self.noise + wrap) * unit).max(0.0);
-            finite + self.infinite * (1.0 - 1e-9)
+            let certain = finite * (1.0 - 1e-9) - (self.noise + wrap) * unit;
+            // Nothing is certain where an error is as large as the value.
+            let certain = if certain > 0.0 { certain } else { 0.0 };
+            certain + self.infinite * (1.0 - 1e-9)
+        };
+        match bound.is_finite() {
+            true => bound.min(1.0),
+            false if above => 1.0,
+            false => 0.0,
         }
     }
 

@@ -4,7 +4,7 @@
 #[non_exhaustive]
 pub enum Error {
     /// A parameter is outside its domain.
-    #[error("{name} must be {want}, but is {got}")]
+    #[error("{name} must be {want}, but is {}", shown(*.got))]
     Parameter { name: &'static str, want: &'static str, got: f64 },
     /// No theorem covers this event under this neighbouring relation.
     #[error("there is no privacy theorem for {event} under {relation}; {instead}")]
@@ -17,6 +17,11 @@ pub enum Error {
         "no noise multiplier between {least} and {most} meets epsilon = {epsilon} at delta = {delta}; {instead}"
     )]
     Unreachable { least: f64, most: f64, epsilon: f64, delta: f64, instead: &'static str },
+}
+
+/// A number in so many digits that a person reads them.
+fn shown(x: f64) -> String {
+    if x.abs() < 1e16 || !x.is_finite() { x.to_string() } else { format!("{x:e}") }
 }
 
 impl Error {

@@ -21,9 +21,13 @@ const SLACK: f64 = 3700.0 * 4.0 * U;
 /// δ(ε) of one μ-GDP release.
 pub(crate) fn delta(mu: f64, epsilon: f64) -> Interval {
     let value = delta_unrounded(mu, epsilon);
+    // a = μ/2 - ε/μ is off by a few units of its terms, and δ changes by a factor of at most 1 + |a| times that.
+    let terms = 0.5 * mu + epsilon.abs() / mu;
+    let apart = 4.0 * U * terms * (1.0 + (0.5 * mu - epsilon / mu).abs());
+    let slack = if mu > 0.0 { SLACK + apart } else { SLACK };
     // Where δ is large against μ it is a difference of two numbers near one half.
     let lost = if epsilon < 0.5 * mu * mu { 8.0 * U } else { f64::MIN_POSITIVE };
-    Interval::new(value * (1.0 - SLACK) - lost, (value * (1.0 + SLACK) + lost).min(1.0))
+    Interval::new(value * (1.0 - slack) - lost, (value * (1.0 + slack) + lost).min(1.0))
 }
 
 /// With a = μ/2 - ε/μ and b = -μ/2 - ε/μ one has ε - b²/2 = -a²/2, so both terms carry exp(-a²/2) and

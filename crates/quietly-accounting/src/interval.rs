@@ -14,6 +14,8 @@ pub(crate) struct Interval {
 
 impl Interval {
     pub(crate) fn new(lower: f64, upper: f64) -> Self {
+        // What is not a number says nothing.
+        let upper = if upper.is_nan() { f64::INFINITY } else { upper };
         Interval { lower: lower.max(0.0).min(upper), upper }
     }
 

@@ -15,7 +15,10 @@
 //! (and doubles them in a product): below t·`POSITION`. Both are charged on the safe side.
 use std::cmp::Ordering;
 
-use crate::cells::{Cells, Side};
+use crate::{
+    cells::{Cells, Side},
+    normal::positive,
+};
 
 /// A law of atoms at rising positions.
 #[derive(Clone, Debug)]
@@ -123,7 +126,7 @@ impl Law {
         let out = if side == Side::Above { 1.0 } else { -1.0 };
         let shift = 1.0 + out * sign * POSITION * self.times;
         let terms =
-            self.position.iter().zip(&self.mass).map(|(x, p)| p * value(x * shift).max(0.0));
+            self.position.iter().zip(&self.mass).map(|(x, p)| p * positive(value(x * shift)));
         terms.sum::<f64>() * (1.0 + out * MASS * self.times)
     }
 
@@ -299,7 +302,7 @@ fn walk(
             };
             let mut y = x.map(|x| of(x, *position));
             if y[count - 1] > CEILING {
-                above += (0..ROWS).map(|r| w[r] * (y[r] - CEILING).max(0.0)).sum::<f64>();
+                above += (0..ROWS).map(|r| w[r] * positive(y[r] - CEILING)).sum::<f64>();
                 y = y.map(|y| y.min(CEILING));
             }
             for row in 0..ROWS {

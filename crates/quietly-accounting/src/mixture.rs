@@ -20,7 +20,7 @@
 use crate::{
     cells::{Cell, Cells, Side},
     law::{Law, Spacing},
-    normal::{U, upper_quantile, upper_tail},
+    normal::{U, positive, upper_quantile, upper_tail},
 };
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -219,7 +219,11 @@ impl Mixture {
             value += excess * tail;
             error += size * tail * (tail_error(z) + 8.0 * U);
         }
-        ((value - error).max(0.0), value.max(0.0) + error)
+        // What is not a number is no bound.
+        match (value + error).is_finite() {
+            true => ((value - error).max(0.0), positive(value) + error),
+            false => (0.0, 1.0),
+        }
     }
 
     /// Cells first..last by their masses.
@@ -285,7 +289,7 @@ impl Mixture {
             cut.over_excess += excess * over + size * 2.0 * (noise + 4.0 * U * over);
             cut.over_rest += edges[edges.len() - 1].1.exp() * q * (over + noise);
         }
-        cut.over_excess = cut.over_excess.max(0.0);
+        cut.over_excess = positive(cut.over_excess);
         cut
     }
 
@@ -329,11 +333,11 @@ impl Mixture {
         position.extend(&value);
         let mut mass = vec![0.0; n + 2];
         mass[1] += cut.under.0 / value[0];
-        mass[0] += (cut.under.1 - cut.under.0 / value[0]).max(0.0);
+        mass[0] += positive(cut.under.1 - cut.under.0 / value[0]);
         for (i, cell) in cut.cells.iter().enumerate() {
             let width = value[i] * (edges[i + 1] - edges[i]).exp_m1();
-            mass[i + 2] += (cell.a.max(0.0) + cell.slack) / width;
-            mass[i + 1] += (cell.b.max(0.0) + cell.slack) / width;
+            mass[i + 2] += (positive(cell.a) + cell.slack) / width;
+            mass[i + 1] += (positive(cell.b) + cell.slack) / width;
         }
         mass[n + 1] += cut.over_rest / value[n];
         if mass[0] == 0.0 {
@@ -369,7 +373,7 @@ impl Mixture {
         // Mirrored from beyond the grid: mass Q(over) at losses under -top.
         cells.under = right.over_rest * (-last as f64 * step).exp();
         // At loss zero: A = 0 and B = mass·(e^h - 1) in the cell [0, h].
-        let rest = (1.0 - beside).max(0.0);
+        let rest = positive(1.0 - beside);
         let middle = &mut cells.cells[count];
         middle.mass += rest;
         middle.b += rest * step.exp_m1();

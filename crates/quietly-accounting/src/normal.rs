@@ -4,6 +4,11 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 /// Unit round-off of `f64`.
 pub(crate) const U: f64 = f64::EPSILON / 2.0;
 
+/// The positive part of x. What is not a number stays so, so that no bound on it vanishes (`f64::max` would make it zero).
+pub(crate) fn positive(x: f64) -> f64 {
+    if x < 0.0 { 0.0 } else { x }
+}
+
 /// P(Z > z). Relative error at most (4 + 2z²)·[`U`] for |z| < 37: `erfc` is good to 2 units
 /// (measured by its authors and by us on [0, 26]), and a relative error of U in z moves the tail by z²U.
 pub(crate) fn upper_tail(z: f64) -> f64 {

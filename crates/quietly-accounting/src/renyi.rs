@@ -178,7 +178,7 @@ impl Cost {
             Cost::Repeated(times, cost) => times * cost.at(excess),
             Cost::Sum(costs) => costs.iter().map(|c| c.at(excess)).sum(),
             // A record is in one of them.
-            Cost::Worst(costs) => costs.iter().map(|c| c.at(excess)).fold(0.0, f64::max),
+            Cost::Worst(costs) => costs.iter().map(|c| c.at(excess)).fold(0.0, worst),
         };
         value * (1.0 + OUTWARD)
     }
@@ -201,6 +201,11 @@ impl Cost {
         };
         Some(value * (1.0 + OUTWARD))
     }
+}
+
+/// The larger of two numbers, or what is not a number.
+fn worst(a: f64, b: f64) -> f64 {
+    if a > b || a.is_nan() { a } else { b }
 }
 
 /// The least ε over all orders.
@@ -253,6 +258,7 @@ fn convert(cost: &Cost, delta: f64) -> f64 {
             at_b = at(b);
         }
     }
-    // A loss that is never above ε is (ε, 0).
-    best.1.min(at_a).min(at_b).min(cost.at(f64::INFINITY)).max(0.0)
+    // A loss that is never above ε is (ε, 0). An order whose bound is not a number is left out.
+    let all = [best.1, at_a, at_b, cost.at(f64::INFINITY)];
+    all.into_iter().fold(f64::INFINITY, f64::min).max(0.0)
 }

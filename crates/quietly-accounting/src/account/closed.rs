@@ -1,5 +1,5 @@
 //! Closed forms: a single release, and simple composition.
-use super::{Account, crossing};
+use super::{Account, crossing, exceeds};
 use crate::{
     compose::Target,
     gaussian,
@@ -25,15 +25,16 @@ impl Account {
             };
             return Some(match target {
                 Target::Epsilon(e) => Interval::new(delta(e).0, delta(e).1.min(1.0)),
-                Target::Delta(d) => {
-                    Interval::new(crossing(|e| delta(e).0 > d).0, crossing(|e| delta(e).1 > d).1)
-                }
+                Target::Delta(d) => Interval::new(
+                    crossing(|e| delta(e).0 > d).0,
+                    crossing(|e| exceeds(delta(e).1, d)).1,
+                ),
             });
         }
         if let Part::Promise { epsilon, delta } = *part {
             return Some(promised(epsilon, delta, target));
         }
-        // δ = 1 - e^((ε - 1/b)/2) for Laplace, e^ε(e^(ε₀-ε) - 1)/(1 + e^ε₀) for a pure pair, and their inverses. A few units of ε
+        // δ = 1 - e^((ε - 1/b)/2) for Laplace, (1 - e^(ε-ε₀))/(1 + e^-ε₀) for a pure pair, and their inverses. A few units of ε
         // are lost in ε₀ - ε.
         let (value, top) = match (part, target) {
             (Part::Laplace { scale }, Target::Delta(d)) => {
@@ -47,7 +48,7 @@ impl Account {
                 (epsilon + (-share).ln_1p(), *epsilon)
             }
             (Part::Pure { epsilon }, Target::Epsilon(e)) => {
-                ((e - epsilon).exp() * (epsilon - e).exp_m1() / (1.0 + (-epsilon).exp()), *epsilon)
+                (-(e - epsilon).exp_m1() / (1.0 + (-epsilon).exp()), *epsilon)
             }
             _ => return None,
         };
