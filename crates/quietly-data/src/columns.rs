@@ -10,6 +10,7 @@ use arrow_array::{
 use arrow_schema::DataType;
 
 use crate::{
+    Notation,
     block::Block,
     plan::{Cell, Plan, Row, number_or_nan},
 };
@@ -26,6 +27,21 @@ pub(crate) fn readable(data_type: &DataType) -> bool {
         Null | Boolean | Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView => true,
         Float16 | Float32 | Float64 => true,
         other => other.is_integer(),
+    }
+}
+
+/// What a type is, in a word. Its own name may hold names of nested columns, which only the file says.
+pub(crate) fn kind(data_type: &DataType) -> &'static str {
+    use DataType::*;
+    match data_type {
+        Timestamp(..) | Date32 | Date64 => "a date or time",
+        Time32(_) | Time64(_) | Duration(_) | Interval(_) => "a time",
+        List(_) | LargeList(_) | FixedSizeList(..) | ListView(_) | LargeListView(_) => "a list",
+        Struct(_) => "a structure",
+        Map(..) => "a map",
+        Decimal256(..) => "a decimal of 256 bits",
+        FixedSizeBinary(_) => "bytes of a fixed length",
+        _ => "of another type",
     }
 }
 
@@ -159,5 +175,5 @@ impl Tile<'_> {
 
 /// `x` · 10^-`scale`, rounded once.
 fn decimal(x: impl std::fmt::Display, scale: i8) -> f64 {
-    number_or_nan(format!("{x}e{}", -i32::from(scale)).as_bytes())
+    number_or_nan(format!("{x}e{}", -i32::from(scale)).as_bytes(), Notation::default())
 }

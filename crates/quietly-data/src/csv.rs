@@ -1,7 +1,7 @@
 //! CSV: the header, and pieces of whole records to rows.
 use std::borrow::Cow;
 
-use memchr::{memchr, memchr2};
+use memchr::{memchr, memchr3};
 
 use crate::{
     block::Block,
@@ -10,15 +10,19 @@ use crate::{
     text::{Close, closing_quote, skip_record},
 };
 
-/// The names in a header line, which ends at the first newline outside quotes.
-pub(crate) fn header(line: &[u8], delimiter: u8) -> Vec<String> {
+/// The names in a header line, which ends at the first newline outside quotes: at most `most`.
+pub(crate) fn header(line: &[u8], delimiter: u8, most: usize) -> Vec<String> {
     let mut names = Vec::new();
     let mut at = 0;
     loop {
+        if names.len() == most {
+            return names;
+        }
         let Some(field) = field(line, at, delimiter) else {
             // A quote without end: take the line as it stands.
             let text = String::from_utf8_lossy(line);
-            return text.trim().split(delimiter as char).map(|n| n.trim().into()).collect();
+            let cells = text.trim().split(delimiter as char);
+            return cells.map(|n| n.trim().into()).take(most).collect();
         };
         names.push(String::from_utf8_lossy(field.text.trim_ascii()).into_owned());
         at = field.next;
@@ -26,6 +30,11 @@ pub(crate) fn header(line: &[u8], delimiter: u8) -> Vec<String> {
             return names;
         }
     }
+}
+
+/// Where the first line ends; a line ends with LF, CR LF or CR.
+pub(crate) fn line_end(text: &[u8]) -> Option<usize> {
+    memchr::memchr2(b'\n', b'\r', text)
 }
 
 /// The delimiter that occurs most often in a header line, outside quotes.
@@ -43,27 +52,15 @@ pub(crate) fn sniff(line: &[u8]) -> u8 {
     counts.into_iter().find(|(_, n)| Some(*n) == most).map_or(b',', |(d, _)| d)
 }
 
-/// Whether a first line looks like data instead of names. Only its shape is looked at; what it
-/// says must not get into a message.
-pub(crate) fn is_data(names: &[String]) -> bool {
-    let numbers: Vec<f64> = names.iter().filter_map(|n| n.parse().ok()).collect();
-    let fractions = numbers.iter().filter(|x| x.fract() != 0.0).count();
-    let mut sorted: Vec<&String> = names.iter().collect();
-    sorted.sort();
-    sorted.dedup();
-    let all = numbers.len() == names.len();
-    2 * fractions > names.len() || (all && sorted.len() < names.len())
-}
-
 /// Encodes the rows of a piece of text that holds whole records.
 pub(crate) fn decode(text: &[u8], delimiter: u8, plan: &Plan, block: &mut Block) {
     // The characters of numbers cannot be told from such a delimiter at speed.
-    let plain = !(delimiter.is_ascii_alphanumeric() || b"+-.".contains(&delimiter));
+    let plain = plan.notation.is_usual()
+        && !(delimiter.is_ascii_alphanumeric() || b"+-.".contains(&delimiter));
     let mut at = 0;
     while at < text.len() {
         match text[at..] {
-            [b'\n', ..] => at += 1,
-            [b'\r', b'\n', ..] => at += 2,
+            [b'\n' | b'\r', ..] => at += 1,
             _ => {
                 block.push(plan.nulls, |row| {
                     let mut record = Record { text, at, delimiter, plain, readable: true };
@@ -140,6 +137,7 @@ impl Record<'_> {
             Some(byte) if *byte == self.delimiter && !last => end + 1,
             Some(b'\n') if last => end + 1,
             Some(b'\r') if last && self.text.get(end + 1) == Some(&b'\n') => end + 2,
+            Some(b'\r') if last => end + 1,
             None if last => end,
             _ => return None,
         };
@@ -164,7 +162,7 @@ struct Field<'a> {
 /// The field that starts at `at`; `None` if its quotes make no sense.
 fn field(text: &[u8], at: usize, delimiter: u8) -> Option<Field<'_>> {
     if text.get(at) != Some(&b'"') {
-        let length = memchr2(delimiter, b'\n', &text[at..]);
+        let length = memchr3(delimiter, b'\n', b'\r', &text[at..]);
         let end = length.map_or(text.len(), |n| at + n);
         let last = text.get(end) != Some(&delimiter);
         let next = (end + 1).min(text.len());
@@ -176,12 +174,12 @@ fn field(text: &[u8], at: usize, delimiter: u8) -> Option<Field<'_>> {
         Close::NotYet | Close::Never => return None,
     };
     let after = &text[closing + 1..];
-    let blank = |b: &u8| *b != delimiter && matches!(b, b' ' | b'\t' | b'\r');
+    let blank = |b: &u8| *b != delimiter && matches!(b, b' ' | b'\t');
     let spaces = after.iter().take_while(|b| blank(b)).count();
     let end = closing + 1 + spaces;
     let last = match text.get(end) {
         Some(byte) if *byte == delimiter => false,
-        Some(b'\n') | None => true,
+        Some(b'\n' | b'\r') | None => true,
         Some(_) => return None,
     };
     let inside = unescape(&text[at + 1..closing]);
@@ -209,20 +207,14 @@ mod tests {
     #[test]
     fn headers_are_read_and_delimiters_guessed() {
         let line = b"a; \"b;c\" ;\"d\"\"e\";f\r\n";
+        let header = |line: &[u8], delimiter| header(line, delimiter, 1000);
         assert_eq!(sniff(line), b';');
         assert_eq!(header(line, b';'), ["a", "\"b", "c\"", "d\"e", "f"]);
         assert_eq!(header(b"\"a,b\",c", b','), ["a,b", "c"]);
+        assert_eq!(header(b"\"a\" ,c\r1,2\r", b','), ["a", "c"]);
         assert_eq!(header(b"a,b,\n", b','), ["a", "b", ""]);
+        assert_eq!(super::header(b"a,b,c,d\n", b',', 2), ["a", "b"]);
         assert_eq!(sniff(b"age\n"), b',');
         assert_eq!(sniff(b"\"a,b,c\"\td\n"), b'\t');
-    }
-
-    #[test]
-    fn a_row_of_numbers_is_no_header() {
-        let names = |line: &str| header(line.as_bytes(), b',');
-        assert!(is_data(&names("5.1,3.5,1.4,0.2,setosa")));
-        assert!(is_data(&names("0,1,0,1")));
-        assert!(!is_data(&names("0,1,2,3")));
-        assert!(!is_data(&names("label,0.5,x")));
     }
 }

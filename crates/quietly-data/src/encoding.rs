@@ -1,10 +1,10 @@
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error, Missing, Rule, Schema, Target, Value,
-    error::{all_nearest, nearest},
+    Error, Missing, Notation, Rule, Schema, Target, Value, error::all_nearest, name::name_problem,
+    schema::MOST_COLUMNS,
 };
 
 /// How the cells of a row become numbers in [-1, 1]. Public: it comes from the schema alone.
@@ -31,7 +31,7 @@ use crate::{
 /// assert_eq!(names, ["age", "city=B", "city=other"]);
 /// assert_eq!(encoding.features()[0].kind, Kind::Number { centre: 50.0, half_width: 50.0 });
 /// assert_eq!(encoding.without_feature("city").unwrap().to_string(), "A");
-/// assert_eq!(encoding.ignored(), ["id"]);
+/// assert_eq!(encoding.ignored(), 1);
 /// # Ok::<(), quietly_data::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,8 +40,9 @@ pub struct Encoding {
     inputs: Vec<Input>,
     target: Option<Target>,
     features: Vec<Feature>,
-    ignored: Vec<String>,
+    ignored: usize,
     nulls: Nulls,
+    notation: Notation,
 }
 
 /// What becomes of a row that cannot be used.
@@ -91,6 +92,9 @@ pub enum Kind {
 pub(crate) struct Input {
     pub(crate) column: String,
     pub(crate) rule: Rule,
+    /// Only the table's first line said this name: the schema has `*`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) from_header: bool,
 }
 
 /// What a model file keeps of an encoding; the rest follows.
@@ -98,6 +102,8 @@ pub(crate) struct Input {
 struct Stored {
     inputs: Vec<Input>,
     target: Option<Target>,
+    #[serde(default, skip_serializing_if = "Notation::is_usual")]
+    notation: Notation,
 }
 
 impl Encoding {
@@ -118,6 +124,9 @@ impl Encoding {
         target: Option<&str>,
     ) -> Result<Self, Error> {
         let there: HashSet<&str> = columns.iter().map(String::as_str).collect();
+        let rules: HashMap<&str, &Rule> =
+            schema.columns.iter().map(|(name, rule)| (name.as_str(), rule)).collect();
+        let rule = |name: &str| rules.get(name).or_else(|| rules.get("*")).copied();
         let wanted: Vec<String> = match features {
             Some(names) => distinct(names.iter().map(String::as_str)),
             None => default_features(schema, columns, target),
@@ -129,32 +138,52 @@ impl Encoding {
             return Err(Error::Target { name: name.into(), problem });
         }
         let asked = || wanted.iter().map(String::as_str).chain(target);
-        let unknown: Vec<String> =
-            asked().filter(|n| schema.rule(n).is_none()).map(Into::into).collect();
+        let unknown: Vec<String> = asked().filter(|n| rule(n).is_none()).map(Into::into).collect();
         if !unknown.is_empty() {
             let near = all_nearest(&unknown, schema.columns.iter().map(|(name, _)| name.as_str()));
             return Err(Error::UnknownColumns { names: unknown, near });
         }
         let absent: Vec<String> = asked().filter(|n| !there.contains(n)).map(Into::into).collect();
         if !absent.is_empty() {
-            return Err(missing_columns(absent, columns));
+            return Err(Error::MissingColumns { names: absent });
         }
         let target = target.map(|name| Target::new(schema, name)).transpose()?;
-        let inputs = wanted.into_iter().map(|column| Input::new(schema, column)).collect();
+        check_width(wanted.iter().filter_map(|name| rule(name)))?;
+        let input = |column: String| {
+            // A name that was asked for is public.
+            let from_header = features.is_none() && !rules.contains_key(column.as_str());
+            let mut rule = rule(&column).expect("was looked up before").clone();
+            if let Rule::Range { missing, .. } = &mut rule {
+                missing.get_or_insert(schema.missing);
+            }
+            Input { column, rule, from_header }
+        };
+        let inputs = wanted.into_iter().map(input).collect();
         let mut encoding = Encoding::from_inputs(inputs, target)?;
         let used: HashSet<&str> = encoding.columns().collect();
-        let ignored = columns.iter().filter(|c| !used.contains(c.as_str())).cloned().collect();
-        encoding.ignored = ignored;
+        encoding.ignored = columns.iter().filter(|c| !used.contains(c.as_str())).count();
+        encoding.notation = schema.notation;
         Ok(encoding)
     }
 
     fn from_inputs(inputs: Vec<Input>, target: Option<Target>) -> Result<Self, Error> {
+        check_width(inputs.iter().map(|input| &input.rule))?;
+        // By its place: the name may come from a table's first line.
+        let names = inputs.iter().map(|input| &input.column).chain(target.iter().map(|t| &t.name));
+        let problem = |(k, name): (usize, &String)| {
+            Some(format!("column {}: its name {}", k + 1, name_problem(name)?))
+        };
+        let problems: Vec<String> = names.enumerate().filter_map(problem).collect();
+        if !problems.is_empty() {
+            return Err(Error::Schema { problems });
+        }
         let features: Vec<Feature> = inputs.iter().flat_map(Input::features).collect();
         if features.is_empty() {
             let problem = "wanted at least one column with a range, or with two values";
             return Err(Error::NoFeatures { problem });
         }
-        Ok(Encoding { inputs, target, features, ignored: Vec::new(), nulls: Nulls::Out })
+        let notation = Notation::default();
+        Ok(Encoding { inputs, target, features, ignored: 0, nulls: Nulls::Out, notation })
     }
 
     /// The same encoding for prediction: no target is read and no row is left out, so that row i
@@ -185,8 +214,8 @@ impl Encoding {
     pub fn zero_stays_zero(&self) -> Self {
         let inputs = self.inputs.iter().map(Input::symmetric).collect();
         let features = Encoding::from_inputs(inputs, None).expect("as many as before");
-        let (target, ignored) = (self.target.clone(), self.ignored.clone());
-        Encoding { target, ignored, nulls: self.nulls, ..features }
+        let (target, notation) = (self.target.clone(), self.notation);
+        Encoding { target, ignored: self.ignored, nulls: self.nulls, notation, ..features }
     }
 
     pub(crate) fn nulls(&self) -> Nulls {
@@ -217,9 +246,19 @@ impl Encoding {
         self.target.as_ref()
     }
 
-    /// The columns of the file that are not used.
-    pub fn ignored(&self) -> &[String] {
-        &self.ignored
+    /// How many columns of the file are not used. Their names are not kept: only the file says them.
+    pub fn ignored(&self) -> usize {
+        self.ignored
+    }
+
+    /// Whether the schema has `*`, so that names of features come from the table's first line.
+    pub fn names_from_header(&self) -> bool {
+        self.inputs.iter().any(|input| input.from_header)
+    }
+
+    /// How numbers are written as text.
+    pub(crate) fn notation(&self) -> Notation {
+        self.notation
     }
 
     /// The columns that are read: those of the features and, unless predicting, the target.
@@ -232,6 +271,23 @@ impl Encoding {
     pub(crate) fn inputs(&self) -> &[Input] {
         &self.inputs
     }
+}
+
+/// How many features a column makes.
+fn width(rule: &Rule) -> usize {
+    match rule {
+        Rule::Range { .. } => 1,
+        Rule::Values { values, other } => values.len().saturating_sub(1) + usize::from(*other),
+    }
+}
+
+/// Refuses too many features before they are made: a `*` with many values may stand for billions.
+fn check_width<'a>(rules: impl Iterator<Item = &'a Rule>) -> Result<(), Error> {
+    if rules.fold(0_usize, |sum, rule| sum.saturating_add(width(rule))) <= MOST_COLUMNS {
+        return Ok(());
+    }
+    let problem = "the columns make more than a million features".into();
+    Err(Error::Schema { problems: vec![problem] })
 }
 
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
@@ -251,20 +307,10 @@ fn default_features(schema: &Schema, columns: &[String], target: Option<&str>) -
     distinct(names.into_iter().map(String::as_str).filter(|n| Some(*n) != target))
 }
 
-/// The error for columns that are not in the table.
-pub(crate) fn missing_columns(names: Vec<String>, columns: &[String]) -> Error {
-    let near = names.iter().take(20).filter_map(|n| nearest(n, columns.iter().map(|c| c.as_str())));
-    let near = distinct(near);
-    Error::MissingColumns { names, near }
-}
-
 impl Input {
-    fn new(schema: &Schema, column: String) -> Self {
-        let mut rule = schema.rule(&column).expect("was looked up before").clone();
-        if let Rule::Range { missing, .. } = &mut rule {
-            missing.get_or_insert(schema.missing);
-        }
-        Input { column, rule }
+    /// How many features it makes.
+    pub(crate) fn width(&self) -> usize {
+        width(&self.rule)
     }
 
     /// The same column with a range about 0, if 0 is in it.
@@ -310,7 +356,8 @@ impl Input {
 
 impl From<Encoding> for Stored {
     fn from(encoding: Encoding) -> Self {
-        Stored { inputs: encoding.inputs, target: encoding.target }
+        let Encoding { inputs, target, notation, .. } = encoding;
+        Stored { inputs, target, notation }
     }
 }
 
@@ -319,17 +366,18 @@ impl TryFrom<Stored> for Encoding {
 
     fn try_from(stored: Stored) -> Result<Self, Error> {
         let mut problems = Vec::new();
-        for Input { column, rule } in &stored.inputs {
+        for Input { column, rule, .. } in &stored.inputs {
             problems.extend(rule.check().err().map(|p| format!("column {column:?}: {p}")));
         }
         if let Some(target) = &stored.target {
             problems.extend(target.check().err().map(|p| format!("column {:?}: {p}", target.name)));
         }
-        if problems.is_empty() {
-            Encoding::from_inputs(stored.inputs, stored.target)
-        } else {
-            Err(Error::Schema { problems })
+        problems.extend(stored.notation.check().err());
+        if !problems.is_empty() {
+            return Err(Error::Schema { problems });
         }
+        let encoding = Encoding::from_inputs(stored.inputs, stored.target)?;
+        Ok(Encoding { notation: stored.notation, ..encoding })
     }
 }
 

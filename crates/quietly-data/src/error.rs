@@ -4,8 +4,10 @@ use crate::Format;
 
 /// What can go wrong, in the caller's words.
 ///
-/// Errors speak of files, column names, types and the schema, which are public. No cell and no row
-/// causes an error, and none appears in one.
+/// Errors speak of files, types and the schema, which are public. A name of a column is quoted only
+/// where the command line, the schema or the model says it. A name that only a file says may be a
+/// cell of its first row: errors tell its place, or how many there are. No cell and no row causes an
+/// error, and none appears in one.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages explain the fields")]
 #[non_exhaustive]
@@ -25,17 +27,18 @@ pub enum Error {
          or say which format it has", path.display()
     )]
     Damaged { path: PathBuf, format: Format },
+    /// A file is of a format that is not read, by its first bytes.
+    #[error("{} is {what}, which is not read as {format}; {instead}", path.display())]
+    Foreign { path: PathBuf, format: Format, what: &'static str, instead: &'static str },
     /// A file has no line of column names.
     #[error(
-        "{} has no header: wanted a first line with the names of the columns, got {got}; add one",
-        path.display()
+        "{} has no header: wanted a first line with the names of the columns, got {got}; add one, \
+         or insist by header = true in the schema", path.display()
     )]
     NoHeader { path: PathBuf, got: &'static str },
-    /// Two columns of a file have the same name.
-    #[error(
-        "{} has more than one column named {}; rename all but one", path.display(), quoted(names)
-    )]
-    DuplicateColumns { path: PathBuf, names: Vec<String> },
+    /// Columns of a file, counted from 1, that have the same name.
+    #[error("{} of {} have the same name; rename all but one", places(columns), path.display())]
+    DuplicateColumns { path: PathBuf, columns: Vec<usize> },
     /// Two files of one table have different columns.
     #[error(
         "{} and {} are not one table: {difference}; the columns must be the same, in the same order",
@@ -56,12 +59,8 @@ pub enum Error {
     #[error("the schema cannot be used:\n{}", listed(problems))]
     Schema { problems: Vec<String> },
     /// The file lacks columns that the schema, the features or the model name.
-    #[error(
-        "the table has no column {}; {}",
-        quoted(names),
-        hint(near, "check the header of the file")
-    )]
-    MissingColumns { names: Vec<String>, near: Vec<String> },
+    #[error("the table has no column {}; check the header of the file", quoted(names))]
+    MissingColumns { names: Vec<String> },
     /// Features or target name columns that the schema does not describe.
     #[error(
         "the schema does not describe {}; {}",
@@ -96,6 +95,9 @@ pub enum Error {
          first", path.display()
     )]
     NotParquet { path: PathBuf },
+    /// Files that seem to hold the same rows.
+    #[error("{}: {problem}; every row must be in the table once", listing(files))]
+    RepeatedFiles { files: Vec<PathBuf>, problem: &'static str },
     /// Lines or quotes would end at the delimiter.
     #[error("the delimiter cannot be {delimiter:?}; wanted one byte such as ',' or ';'")]
     Delimiter { delimiter: char },
@@ -110,7 +112,7 @@ impl Error {
         match self {
             Error::Unreadable { .. } => "D01",
             Error::NoFiles { .. } => "D02",
-            Error::Damaged { .. } => "D03",
+            Error::Damaged { .. } | Error::Foreign { .. } => "D03",
             Error::NoHeader { .. } => "D04",
             Error::DuplicateColumns { .. } => "D05",
             Error::DifferentColumns { .. } => "D06",
@@ -126,6 +128,7 @@ impl Error {
             Error::Delimiter { .. } => "D16",
             Error::Batches { .. } => "D17",
             Error::NotParquet { .. } => "D18",
+            Error::RepeatedFiles { .. } => "D19",
         }
     }
 
@@ -134,7 +137,7 @@ impl Error {
         match self {
             Error::Unreadable { .. } => "Unreadable",
             Error::NoFiles { .. } => "NoFiles",
-            Error::Damaged { .. } => "Damaged",
+            Error::Damaged { .. } | Error::Foreign { .. } => "Damaged",
             Error::NoHeader { .. } => "NoHeader",
             Error::DuplicateColumns { .. } => "DuplicateColumns",
             Error::DifferentColumns { .. } => "DifferentColumns",
@@ -148,6 +151,7 @@ impl Error {
             Error::Types { .. } => "ColumnTypes",
             Error::Batches { .. } => "Batches",
             Error::NotParquet { .. } => "NotParquet",
+            Error::RepeatedFiles { .. } => "RepeatedFiles",
             Error::Features { .. } => "FeatureCount",
             Error::Delimiter { .. } => "Delimiter",
             Error::NoFeatures { .. } => "NoFeatures",
@@ -166,6 +170,24 @@ const MOST: usize = 20;
 pub(crate) fn quoted(names: &[String]) -> String {
     let shown: Vec<_> = names.iter().take(MOST).map(|n| format!("{n:?}")).collect();
     let more = names.len() - shown.len();
+    let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
+    shown.join(", ") + &tail
+}
+
+/// `columns 3 and 7`, `columns 1, 2 and 4`.
+fn places(columns: &[usize]) -> String {
+    let shown: Vec<String> = columns.iter().take(MOST).map(ToString::to_string).collect();
+    match (shown.split_last(), columns.len().saturating_sub(MOST)) {
+        (None, _) => "columns".into(),
+        (Some((last, rest)), 0) => format!("columns {} and {last}", rest.join(", ")),
+        (Some(_), more) => format!("columns {} and {more} more", shown.join(", ")),
+    }
+}
+
+/// `a.csv, b.csv and 7 more`.
+fn listing(files: &[PathBuf]) -> String {
+    let shown: Vec<String> = files.iter().take(MOST).map(|f| f.display().to_string()).collect();
+    let more = files.len() - shown.len();
     let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
     shown.join(", ") + &tail
 }

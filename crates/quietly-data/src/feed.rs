@@ -10,12 +10,13 @@ use std::{
 };
 
 use arrow_array::RecordBatch;
-use memchr::memchr_iter;
+use memchr::memchr2_iter;
 
 use crate::{
     Error, Format, Sparse,
     block::Block,
     columns, csr, csv,
+    damage::guarded,
     ipc::Batches,
     libsvm,
     memory::{self, Slices},
@@ -92,13 +93,15 @@ impl<'a> Feed<'a> {
                     let cost = match input.layout {
                         Layout::Libsvm if self.plan.thin() => 4 * length,
                         // Lines may be much shorter than their rows.
-                        Layout::Libsvm => (memchr_iter(b'\n', &buffer[..length]).count() + 1) * row,
+                        Layout::Libsvm => {
+                            (memchr2_iter(b'\n', b'\r', &buffer[..length]).count() + 1) * row
+                        }
                         _ => length / columns * row,
                     };
                     (length > 0).then_some((What::Text(length), read, cost))
                 }
                 Reader::Parquet(groups) => {
-                    let step = groups.next().map_err(|_| damaged(input))?;
+                    let step = groups.next().map_err(|()| damaged(input))?;
                     step.map(|(step, rows, read)| {
                         let what = match step {
                             Step::Batch(batch) => What::Batch(batch),
@@ -108,7 +111,7 @@ impl<'a> Feed<'a> {
                     })
                 }
                 Reader::Ipc(batches, count) => {
-                    let batch = batches.next().map_err(|_| damaged(input))?;
+                    let batch = batches.next().map_err(|()| damaged(input))?;
                     let read = count.load(Ordering::Relaxed);
                     batch
                         .map(|batch| (batch.num_rows() * row, batch))
@@ -202,9 +205,16 @@ impl Piece<'_> {
             }
             (What::Text(length), _) => libsvm::decode(&buffer[..*length], plan, block),
             (What::Batch(batch), Layout::Memory(_)) => memory::decode(batch, plan, block),
-            (What::Batch(batch), _) => columns::decode(batch, used, plan, block),
+            (What::Batch(batch), _) => {
+                let decoded = guarded(|| columns::decode(batch, used, plan, block));
+                return decoded.ok_or_else(|| damaged(self.input));
+            }
             (What::Group(group), _) => {
-                return group.decode(plan, block).map_err(|_| damaged(self.input));
+                let decoded = guarded(|| group.decode(plan, block));
+                return match decoded {
+                    Some(Ok(())) => Ok(()),
+                    _ => Err(damaged(self.input)),
+                };
             }
         }
         Ok(())

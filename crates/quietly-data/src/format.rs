@@ -48,7 +48,7 @@ impl fmt::Display for Format {
 
 impl Format {
     /// The format that the name of a file promises.
-    fn of_name(path: &Path) -> Option<Self> {
+    pub(crate) fn of_name(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
         let bare = name.strip_suffix(".gz").unwrap_or(&name);
         let ending = ENDINGS.into_iter().find(|ending| bare.ends_with(ending))?;
@@ -73,9 +73,42 @@ impl Format {
         if start.starts_with(b"ARROW1") || start.starts_with(&[0xFF; 4]) {
             return Format::Ipc;
         }
-        let line = start.split(|b| *b == b'\n').next().unwrap_or_default();
+        let line = start.split(|b| matches!(b, b'\n' | b'\r')).next().unwrap_or_default();
         if crate::libsvm::looks_like(line) { Format::Libsvm } else { Format::Csv }
     }
+}
+
+/// What a file is, and what to do about it, if its first bytes (unpacked, if it was gzip) are
+/// those of something that is not text. An archive that stores a table as it is reads like one.
+pub(crate) fn foreign(start: &[u8]) -> Option<(&'static str, &'static str)> {
+    const UNPACK: &str = "unpack it first";
+    const SIGNS: [(&[u8], &str, &str); 13] = [
+        (b"PAR1", "Parquet", "let its name end in .parquet"),
+        (b"ARROW1", "Arrow IPC", "let its name end in .arrow"),
+        (b"\x28\xB5\x2F\xFD", "compressed with zstd", UNPACK),
+        (b"\xFD7zXZ\0", "compressed with xz", UNPACK),
+        (b"\x04\x22\x4D\x18", "compressed with lz4", UNPACK),
+        (b"7z\xBC\xAF\x27\x1C", "a 7z archive", UNPACK),
+        (b"Rar!\x1A\x07", "a rar archive", UNPACK),
+        (b"SQLite format 3\0", "an SQLite database", "export the table as CSV"),
+        (b"\xD0\xCF\x11\xE0", "an old Excel or Word document", "save the sheet as CSV"),
+        (b"%PDF-", "a PDF document", "export the table as CSV"),
+        (b"\xFF\xFE", "text in UTF-16", "save it as UTF-8"),
+        (b"\xFE\xFF", "text in UTF-16", "save it as UTF-8"),
+        (b"\x1F\x8B", "compressed with gzip twice", UNPACK),
+    ];
+    let holds = |word: &[u8]| memchr::memmem::find(start, word).is_some();
+    if start.starts_with(b"PK\x03\x04") && (holds(b"[Content_Types].xml") || holds(b"xl/")) {
+        return Some(("an Excel workbook (xlsx)", "save the sheet as CSV"));
+    }
+    if start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06") {
+        return Some(("a zip archive", UNPACK));
+    }
+    if matches!(start, [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..]) {
+        return Some(("compressed with bzip2", UNPACK));
+    }
+    let found = SIGNS.into_iter().find(|(sign, ..)| start.starts_with(sign));
+    found.map(|(_, what, instead)| (what, instead))
 }
 
 /// The files that a path stands for: itself, those of a folder, or those that a `*` matches.
@@ -109,6 +142,7 @@ pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
         return Err(Error::NoFiles { place: path.display().to_string() });
     }
     found.sort();
+    crate::repeated::check_folder(&found)?;
     Ok(found)
 }
 

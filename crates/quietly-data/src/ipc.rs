@@ -10,7 +10,7 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 
-use crate::{Error, Format, text::Counted};
+use crate::{Error, Format, damage::guarded, frames, text::Counted};
 
 /// The batches of a file, cut into slices.
 pub(crate) struct Batches {
@@ -24,25 +24,38 @@ type Reader = Box<dyn RecordBatchReader<Item = Result<RecordBatch, ArrowError>> 
 
 /// The columns of a file and their types.
 pub(crate) fn open(path: &Path) -> Result<(Vec<String>, Vec<DataType>), Error> {
+    let unreadable = |e| Error::unreadable(path, &e);
+    let mut file = File::open(path).map_err(unreadable)?;
+    let fits = guarded(|| frames::fit(&mut file)).unwrap_or(Ok(false)).map_err(unreadable)?;
+    if !fits {
+        return Err(damaged(path));
+    }
     let schema: SchemaRef = reader(path, None)?.0.schema();
     Ok(schema.fields().iter().map(|f| (f.name().clone(), f.data_type().clone())).unzip())
 }
 
+fn damaged(path: &Path) -> Error {
+    Error::Damaged { path: path.into(), format: Format::Ipc }
+}
+
 fn reader(path: &Path, used: Option<Vec<usize>>) -> Result<(Reader, Arc<AtomicU64>), Error> {
     let unreadable = |e| Error::unreadable(path, &e);
-    let damaged = |_| Error::Damaged { path: path.into(), format: Format::Ipc };
     let mut file = File::open(path).map_err(unreadable)?;
     let mut magic = Vec::new();
     Read::by_ref(&mut file).take(6).read_to_end(&mut magic).map_err(unreadable)?;
     file.rewind().map_err(unreadable)?;
     let (counted, count) = Counted::new(file);
     let buffered = BufReader::with_capacity(1 << 17, counted);
-    let reader: Reader = if magic == b"ARROW1" {
-        Box::new(FileReader::try_new(buffered, used).map_err(damaged)?)
-    } else {
-        Box::new(StreamReader::try_new(buffered, used).map_err(damaged)?)
+    let open = || -> Result<Reader, ArrowError> {
+        Ok(match magic == b"ARROW1" {
+            true => Box::new(FileReader::try_new(buffered, used)?),
+            false => Box::new(StreamReader::try_new(buffered, used)?),
+        })
     };
-    Ok((reader, count))
+    match guarded(open) {
+        Some(Ok(reader)) => Ok((reader, count)),
+        _ => Err(damaged(path)),
+    }
 }
 
 impl Batches {
@@ -55,13 +68,14 @@ impl Batches {
         Ok((Batches { reader, rest: None, rows }, count))
     }
 
-    /// The next rows, at most as many as were asked for.
-    pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
+    /// The next rows, at most as many as were asked for; an error if the file is damaged.
+    pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>, ()> {
         loop {
             let Some(batch) = self.rest.take() else {
-                match self.reader.next().transpose()? {
-                    Some(batch) => self.rest = Some(batch),
-                    None => return Ok(None),
+                match guarded(|| self.reader.next()) {
+                    Some(Some(Ok(batch))) => self.rest = Some(batch),
+                    Some(None) => return Ok(None),
+                    Some(Some(Err(_))) | None => return Err(()),
                 }
                 continue;
             };

@@ -45,8 +45,10 @@
 //!
 //! # What is promised
 //!
-//! Headers, types and schemas are public: they may be wrong, and errors name them. Cells are not:
-//! *no cell and no row causes an error, a panic or a message*. In training,
+//! Types, schemas and names that a schema or a model says are public: they may be wrong, and errors
+//! name them. A name that only a file says may be a cell of a file without a header: errors tell its
+//! place. Cells are not public: *no cell and no row causes an error, a panic or a message*. In
+//! training,
 //!
 //! * a number beyond its range is clamped; infinities too;
 //! * a missing number (an empty cell, `NA`, `?`, NaN, or any text that is no number) is the middle
@@ -64,14 +66,18 @@ pub use crate::{
     encoding::{Encoding, Feature, Kind},
     error::Error,
     format::Format,
+    name::{is_hidden, name_problem, visible},
+    numerals::Notation,
     parts::Part,
     picks::Picks,
     private::Private,
     schema::{Missing, Rule, Schema},
     source::{Options, Source},
     sparse::Sparse,
+    suits::ledger_named_in,
     table::Table,
     target::Target,
+    unnamed::{Unnamed, is_hidden_name},
     value::Value,
 };
 
@@ -79,30 +85,39 @@ mod block;
 mod columns;
 mod csr;
 mod csv;
+mod damage;
 mod encoding;
 mod error;
 mod feed;
 mod format;
+mod frames;
+mod header;
 mod ipc;
 mod libsvm;
 mod matrix;
 mod memory;
+mod name;
 #[doc(hidden)]
 pub mod near;
 mod notation;
 mod number;
+mod numerals;
+mod pages;
 mod parquet;
 mod parts;
 mod picks;
 mod plan;
 mod positioned;
 mod private;
+mod repeated;
 mod schema;
 mod source;
 mod sparse;
 mod split;
 mod stream;
+mod suits;
 mod table;
 mod target;
 mod text;
+mod unnamed;
 mod value;

@@ -68,7 +68,7 @@ fn encode(plan: &Plan, cells: &[(usize, &[u8])], row: &mut impl Fill) -> bool {
 
 /// The lines that have words.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    text.split(|byte| *byte == b'\n').filter(|line| words(line).next().is_some())
+    text.split(|byte| matches!(byte, b'\n' | b'\r')).filter(|line| words(line).next().is_some())
 }
 
 /// Finds the cells of a line, in the order of their columns; `None` if it cannot be read. Of two

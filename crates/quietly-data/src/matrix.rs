@@ -64,7 +64,7 @@ fn numbers<T: ArrowPrimitiveType<Native: Into<f64>>>(
     };
     (0..ahead.min(rows)).for_each(call);
     // One column, the target, is what there mostly is beside the features.
-    if let [Cell::Target { lo, hi }] = cells {
+    if let [Cell::Target { lo, hi, .. }] = cells {
         for (i, (kept, into)) in tile.kept.iter_mut().zip(&mut *tile.target).enumerate() {
             let y: f64 = numbers[places(i)].into();
             *into = clamp(y, *lo, *hi);

@@ -6,9 +6,11 @@ use crate::{
     Error,
     block::Block,
     columns::{self, Tile},
-    csr, matrix,
+    csr,
+    header::check_names,
+    matrix,
     plan::{Cell, Plan},
-    source::{Input, Layout, Source, check_names},
+    source::{Input, Layout, Source},
 };
 
 /// What errors call a table that has no path.

@@ -1,5 +1,5 @@
 //! Schemas as TOML: reading rules with everything that is wrong with them, and writing them.
-use crate::{Missing, Rule, Value, error::nearest};
+use crate::{Missing, Notation, Rule, Value, error::nearest};
 
 /// The names that still have a question mark.
 pub(crate) fn unfinished(table: &toml::Table) -> Vec<String> {
@@ -19,6 +19,31 @@ fn number(value: &toml::Value) -> Option<f64> {
     value.as_float().or_else(|| value.as_integer().map(|i| i as f64))
 }
 
+/// Reads how numbers are written, or says what is wrong with it.
+pub(crate) fn read_notation(table: &toml::Table) -> Result<Notation, String> {
+    let mark = |key: &str| match table.get(key).map(toml::Value::as_str) {
+        None => Ok(None),
+        Some(Some(text)) if text.chars().count() == 1 => Ok(text.chars().next()),
+        Some(_) => Err(format!("{key} must be one character, such as \",\"")),
+    };
+    let usual = Notation::default();
+    let decimal = mark("decimal")?.unwrap_or(usual.decimal);
+    let notation = Notation { decimal, thousands: mark("thousands")? };
+    notation.check().map(|()| notation)
+}
+
+/// The lines that say so, if it is another notation than ours.
+pub(crate) fn notation_in_toml(notation: &Notation) -> String {
+    let mut text = String::new();
+    if notation.decimal != Notation::default().decimal {
+        text += &format!("decimal = {}\n", text_in_toml(&notation.decimal.to_string()));
+    }
+    if let Some(mark) = notation.thousands {
+        text += &format!("thousands = {}\n", text_in_toml(&mark.to_string()));
+    }
+    text
+}
+
 /// Reads the rule of a column, or says what is wrong with it.
 pub(crate) fn read_rule(
     name: &str,
@@ -31,7 +56,7 @@ pub(crate) fn read_rule(
         problem("wanted { range = [0, 100] } or { values = [\"a\", \"b\"] }".into());
         return None;
     };
-    let known = ["range", "missing", "values", "other"];
+    let known = ["range", "missing", "values", "other", "numbers_in_text"];
     for key in rule.keys().filter(|k| !known.contains(&k.as_str())) {
         let near = nearest(key, known).map(|near| format!("; did you mean {near:?}?"));
         problem(format!(
@@ -43,6 +68,9 @@ pub(crate) fn read_rule(
         (Some(range), None) => {
             if rule.contains_key("other") {
                 problem("other goes with values, not with a range".into());
+            }
+            if rule.get("numbers_in_text").is_some_and(|said| !said.is_bool()) {
+                problem("numbers_in_text must be true or false".into());
             }
             let ends = range.as_array().and_then(|ends| match ends.as_slice() {
                 [lo, hi] => Some((number(lo)?, number(hi)?)),
@@ -68,6 +96,9 @@ pub(crate) fn read_rule(
             }
         }
         (None, Some(values)) => {
+            if rule.contains_key("numbers_in_text") {
+                problem("numbers_in_text goes with a range, not with values".into());
+            }
             if rule.contains_key("missing") {
                 problem("missing goes with a range; use other = true with values".into());
             }
@@ -99,12 +130,18 @@ pub(crate) fn read_rule(
     (problems.len() == before).then_some(read)
 }
 
+/// Whether a rule says that its numbers are written as texts.
+pub(crate) fn in_text(rule: &toml::Value) -> bool {
+    rule.get("numbers_in_text").and_then(toml::Value::as_bool).unwrap_or(false)
+}
+
 /// A rule as an inline table.
-pub(crate) fn rule_in_toml(rule: &Rule) -> String {
+pub(crate) fn rule_in_toml(rule: &Rule, in_text: bool) -> String {
     match rule {
         Rule::Range { lo, hi, missing } => {
             let own = missing.map(|m| format!(", missing = {}", missing_in_toml(m)));
-            format!("{{ range = [{lo:?}, {hi:?}]{} }}", own.unwrap_or_default())
+            let in_text = if in_text { ", numbers_in_text = true" } else { "" };
+            format!("{{ range = [{lo:?}, {hi:?}]{}{in_text} }}", own.unwrap_or_default())
         }
         Rule::Values { values, other } => {
             let values: Vec<String> = values.iter().map(value_in_toml).collect();

@@ -1,11 +1,6 @@
 //! Parquet: small row groups are decoded whole, each by one thread; from large ones batches are
 //! read in turn, so that no row group need be held in memory.
-use std::{
-    fs::File,
-    path::Path,
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{fs::File, path::Path, sync::Arc};
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
@@ -27,7 +22,10 @@ use parquet::{
     schema::types::ColumnPath,
 };
 
-use crate::{Error, Format, Part, block::Block, columns, plan::Plan, positioned::Positioned};
+use crate::{
+    Error, Format, Part, Unnamed, block::Block, columns, damage::guarded, pages, plan::Plan,
+    positioned::Positioned,
+};
 
 /// A Parquet file that is being read.
 pub(crate) struct Groups {
@@ -64,7 +62,11 @@ pub(crate) struct Group {
 
 /// The columns of a file and their types.
 pub(crate) fn open(path: &Path) -> Result<(Vec<String>, Vec<DataType>), Error> {
-    let (_, metadata) = load(path)?;
+    let (file, metadata) = load(path)?;
+    // Once, and before anything is charged for reading it.
+    if guarded(|| pages::pages_fit(&file, metadata.metadata())).flatten().is_none() {
+        return Err(Error::Damaged { path: path.into(), format: Format::Parquet });
+    }
     let fields = metadata.schema().fields();
     Ok(fields.iter().map(|f| (f.name().clone(), f.data_type().clone())).unzip())
 }
@@ -74,9 +76,14 @@ fn load(path: &Path) -> Result<(Positioned, ArrowReaderMetadata), Error> {
     let file = Positioned::new(File::open(path).map_err(unreadable)?).map_err(unreadable)?;
     // The types that Parquet itself knows are enough, and fewer.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let damaged = |_| Error::Damaged { path: path.into(), format: Format::Parquet };
-    let metadata = ArrowReaderMetadata::load(&file, options).map_err(damaged)?;
-    Ok((file, metadata))
+    let metadata = guarded(|| {
+        pages::footer_fits(&file)?;
+        ArrowReaderMetadata::load(&file, options).ok()
+    });
+    match metadata.flatten() {
+        Some(metadata) => Ok((file, metadata)),
+        None => Err(Error::Damaged { path: path.into(), format: Format::Parquet }),
+    }
 }
 
 impl Groups {
@@ -98,8 +105,13 @@ impl Groups {
         Ok(Groups { shared, these, next: 0, taken: 0, current: None, small })
     }
 
-    /// The next step, how many rows it has at most, and how many bytes have been read with it.
-    pub(crate) fn next(&mut self) -> Result<Option<(Step, u64, u64)>, ParquetError> {
+    /// The next step, how many rows it has at most, and how many bytes have been read with it; an
+    /// error if the file is damaged.
+    pub(crate) fn next(&mut self) -> Result<Option<(Step, u64, u64)>, ()> {
+        guarded(|| self.step()).and_then(Result::ok).ok_or(())
+    }
+
+    fn step(&mut self) -> Result<Option<(Step, u64, u64)>, ParquetError> {
         let metadata = self.shared.metadata.metadata();
         loop {
             if let Some((reader, read)) = &mut self.current {
@@ -175,15 +187,24 @@ impl Group {
 /// All rows of a part, all columns of them.
 pub(crate) fn batches(part: &Part) -> Result<Vec<RecordBatch>, Error> {
     let (file, metadata) = load(&part.path)?;
-    let damaged = |_| Error::Damaged { path: part.path.clone(), format: Format::Parquet };
-    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
-        .with_row_groups(part.groups.clone())
-        .with_batch_size(1 << 16)
-        .build()
-        .map_err(damaged)?;
-    reader
-        .collect::<Result<_, _>>()
-        .map_err(|_| Error::Damaged { path: part.path.clone(), format: Format::Parquet })
+    let read = || -> Result<Vec<RecordBatch>, ParquetError> {
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
+            .with_row_groups(part.groups.clone())
+            .with_batch_size(1 << 16)
+            .build()?;
+        Ok(reader.collect::<Result<_, _>>()?)
+    };
+    let damaged = || Error::Damaged { path: part.path.clone(), format: Format::Parquet };
+    guarded(read).and_then(Result::ok).ok_or_else(damaged)
+}
+
+/// What our files say about who wrote them.
+pub(crate) const PROGRAM: &str = "quietly";
+
+/// What a file says about who wrote it.
+pub(crate) fn written_by(path: &Path) -> Option<String> {
+    let (_, metadata) = load(path).ok()?;
+    metadata.metadata().file_metadata().created_by().map(Into::into)
 }
 
 /// Writes rows, each given by its batch and its place there, a row group for every list that is not empty.
@@ -191,22 +212,17 @@ pub(crate) fn write_groups(
     to: &Path,
     batches: &[RecordBatch],
     groups: &[Vec<(usize, usize)>],
-) -> Result<(), Error> {
-    let unwritable = |e: std::io::Error| Error::unreadable(to, &e);
+) -> Result<Unnamed, Error> {
     let failed = |_: ParquetError| Error::unreadable(to, &std::io::Error::other("not written"));
     let Some(first) = batches.first() else {
         return Err(Error::Damaged { path: to.into(), format: Format::Parquet });
     };
-    // Several workers may be at it at once: each under a name of its own.
-    let name = to.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos());
-    let mine = to.with_file_name(format!(".{name}.{}-{now}", std::process::id()));
-    let file = File::create_new(&mine).map_err(unwritable)?;
+    let file = Unnamed::create(to).map_err(|e| Error::unreadable(to, &e))?;
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::UNCOMPRESSED)
         .set_statistics_enabled(EnabledStatistics::None)
         .set_max_row_group_row_count(None)
-        .set_created_by("quietly".into());
+        .set_created_by(PROGRAM.into());
     for field in first.schema().fields().iter().filter(|f| f.data_type().is_numeric()) {
         let column = ColumnPath::new(vec![field.name().clone()]);
         properties = properties.set_column_dictionary_enabled(column, false);
@@ -223,6 +239,5 @@ pub(crate) fn write_groups(
         let group = group.map_err(|e| failed(e.into()))?;
         writer.write(&group).and_then(|()| writer.flush()).map_err(failed)?;
     }
-    let file = writer.into_inner().map_err(failed)?;
-    file.sync_all().and_then(|()| std::fs::rename(&mine, to)).map_err(unwritable)
+    writer.into_inner().map_err(failed)
 }

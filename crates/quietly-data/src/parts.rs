@@ -7,7 +7,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error, Source,
+    Error, Source, Unnamed,
     parquet::{self, Size},
     source::{Input, Layout},
 };
@@ -107,7 +107,7 @@ impl Source {
     /// Writes the records of a part to a new Parquet file, a row group for every step that has any, in order: `step` says which of
     /// `steps` steps the next record belongs to. Returns how many records each step has: **private**.
     ///
-    /// The file appears whole or not at all; one that is there is replaced.
+    /// The file has no name until [`Unnamed::name`] gives it `to`.
     ///
     /// # Errors
     ///
@@ -121,14 +121,21 @@ impl Source {
         to: &Path,
         steps: usize,
         step: &mut dyn FnMut() -> usize,
-    ) -> Result<Vec<u64>, Error> {
+    ) -> Result<(Vec<u64>, Unnamed), Error> {
         let batches = parquet::batches(part)?;
         let mut these: Vec<Vec<(usize, usize)>> = vec![Vec::new(); steps];
         for (k, batch) in batches.iter().enumerate() {
             (0..batch.num_rows()).for_each(|row| these[step()].push((k, row)));
         }
-        parquet::write_groups(to, &batches, &these)?;
-        Ok(these.iter().map(|rows| rows.len() as u64).collect())
+        let file = parquet::write_groups(to, &batches, &these)?;
+        Ok((these.iter().map(|rows| rows.len() as u64).collect(), file))
+    }
+}
+
+impl Source {
+    /// Whether a file was written by [`regroup`](Self::regroup).
+    pub fn is_regrouped(path: &Path) -> bool {
+        parquet::written_by(path).is_some_and(|program| program == parquet::PROGRAM)
     }
 }
 

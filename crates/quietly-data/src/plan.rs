@@ -1,10 +1,5 @@
 //! An encoding, applied to the columns of a file.
-use crate::{
-    Encoding, Error, Missing, Rule,
-    encoding::{Nulls, missing_columns},
-    number,
-    value::Lookup,
-};
+use crate::{Encoding, Error, Missing, Notation, Rule, encoding::Nulls, value::Lookup};
 
 /// What to do with each column of a file.
 pub(crate) struct Plan {
@@ -15,6 +10,10 @@ pub(crate) struct Plan {
     pub(crate) absent: Absent,
     /// Rows are wanted without their zeros.
     pub(crate) sparse: bool,
+    /// How numbers are written as text.
+    pub(crate) notation: Notation,
+    /// For every column, whether the schema or the model says its name.
+    pub(crate) named: Vec<bool>,
 }
 
 /// A row whose cells are all 0.
@@ -35,7 +34,7 @@ pub(crate) enum Cell {
     Skip,
     Number(Number),
     Category(Category),
-    Target { lo: f64, hi: f64 },
+    Target { lo: f64, hi: f64, notation: Notation },
     Class(Class),
 }
 
@@ -43,6 +42,7 @@ pub(crate) enum Cell {
 pub(crate) struct Number {
     pub(crate) slot: usize,
     pub(crate) lane: Lane,
+    notation: Notation,
 }
 
 /// A category sets at most one of a few places.
@@ -94,35 +94,39 @@ impl Plan {
         let absent: Vec<String> =
             encoding.columns().filter(|c| !place.contains_key(c)).map(Into::into).collect();
         if !absent.is_empty() {
-            return Err(missing_columns(absent, columns));
+            return Err(Error::MissingColumns { names: absent });
         }
         let mut cells: Vec<Cell> = columns.iter().map(|_| Cell::Skip).collect();
+        let mut named = vec![false; columns.len()];
         let mut width = 0;
-        let predicting = encoding.is_predicting();
+        let (predicting, notation) = (encoding.is_predicting(), encoding.notation());
         for input in encoding.inputs() {
+            named[place[input.column.as_str()]] = !input.from_header;
             cells[place[input.column.as_str()]] = match &input.rule {
                 Rule::Range { lo, hi, missing } => {
-                    Cell::Number(Number::new(width, *lo, *hi, *missing, predicting))
+                    Cell::Number(Number::new(width, *lo, *hi, *missing, predicting, notation))
                 }
                 Rule::Values { values, other } => Cell::Category(Category {
                     slot: width,
-                    slots: input.features().len(),
-                    lookup: Lookup::new(values),
+                    slots: input.width(),
+                    lookup: Lookup::new(values, notation),
                     unknown: if *other { Some(values.len()) } else { predicting.then_some(0) },
                 }),
             };
-            width += input.features().len();
+            width += input.width();
         }
         if let Some(target) = encoding.target().filter(|_| !predicting) {
+            named[place[target.name.as_str()]] = true;
             cells[place[target.name.as_str()]] = if target.is_classes() {
                 let unknown = target.other.then_some(target.classes.len());
-                Cell::Class(Class { lookup: Lookup::new(&target.classes), unknown })
+                Cell::Class(Class { lookup: Lookup::new(&target.classes, notation), unknown })
             } else {
-                Cell::Target { lo: target.lo, hi: target.hi }
+                Cell::Target { lo: target.lo, hi: target.hi, notation }
             };
         }
         let absent = Absent::new(&cells, width);
-        Ok(Plan { cells, width, nulls: encoding.nulls(), absent, sparse: false })
+        let nulls = encoding.nulls();
+        Ok(Plan { cells, width, nulls, absent, sparse: false, notation, named })
     }
 
     /// Whether libsvm text can be read without its zeros.
@@ -155,6 +159,15 @@ impl Absent {
 }
 
 impl Cell {
+    /// Which values there are, of a category or a class.
+    pub(crate) fn lookup(&self) -> Option<&Lookup> {
+        match self {
+            Cell::Category(category) => Some(&category.lookup),
+            Cell::Class(class) => Some(&class.lookup),
+            _ => None,
+        }
+    }
+
     /// Encodes a cell of text. False makes the row the null record.
     pub(crate) fn text(&self, text: &[u8], row: &mut impl Fill) -> bool {
         let text = text.trim_ascii();
@@ -162,7 +175,8 @@ impl Cell {
             Cell::Skip => true,
             Cell::Category(category) => category.place(category.lookup.text(text), row),
             Cell::Class(class) => class.place(class.lookup.text(text), row),
-            Cell::Number(_) | Cell::Target { .. } => self.number(number_or_nan(text), row),
+            Cell::Number(number) => self.number(number_or_nan(text, number.notation), row),
+            Cell::Target { notation, .. } => self.number(number_or_nan(text, *notation), row),
         }
     }
 
@@ -177,7 +191,7 @@ impl Cell {
                 }
                 None => false,
             },
-            Cell::Target { lo, hi } => {
+            Cell::Target { lo, hi, .. } => {
                 row.target(clamp(x, *lo, *hi));
                 !x.is_nan()
             }
@@ -205,8 +219,8 @@ impl Cell {
 }
 
 /// The number that trimmed text is. Whatever is no number is missing.
-pub(crate) fn number_or_nan(text: &[u8]) -> f64 {
-    match number::whole(text) {
+pub(crate) fn number_or_nan(text: &[u8], notation: Notation) -> f64 {
+    match notation.read(text) {
         Some(x) => x,
         None if text.eq_ignore_ascii_case(b"true") => 1.0,
         None if text.eq_ignore_ascii_case(b"false") => 0.0,
@@ -215,7 +229,14 @@ pub(crate) fn number_or_nan(text: &[u8]) -> f64 {
 }
 
 impl Number {
-    fn new(slot: usize, lo: f64, hi: f64, missing: Option<Missing>, predicting: bool) -> Self {
+    fn new(
+        slot: usize,
+        lo: f64,
+        hi: f64,
+        missing: Option<Missing>,
+        predicting: bool,
+        notation: Notation,
+    ) -> Self {
         let (centre, half_width) = ((lo + hi) / 2.0, (hi - lo) / 2.0);
         let mut lane = Lane { lo, hi, centre, half_width, fill: f64::NAN };
         lane.fill = match missing.unwrap_or(Missing::Middle).fill(lo, hi) {
@@ -223,7 +244,7 @@ impl Number {
             None if predicting => 0.0,
             None => f64::NAN,
         };
-        Number { slot, lane }
+        Number { slot, lane, notation }
     }
 
     /// Clamps infinities, too.

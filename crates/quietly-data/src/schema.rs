@@ -3,12 +3,17 @@ use std::{collections::HashSet, path::Path};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error, Value,
+    Error, Notation, Value,
     error::nearest,
+    name::{name_problem, value_problem},
     notation::{
-        count, key_in_toml, missing_in_toml, read_rule, rule_in_toml, text_in_toml, unfinished,
+        count, in_text, key_in_toml, missing_in_toml, notation_in_toml, read_notation, read_rule,
+        rule_in_toml, text_in_toml, unfinished,
     },
 };
+
+/// More columns than this are a mistake, and so are more features.
+pub(crate) const MOST_COLUMNS: usize = 1_000_000;
 
 /// What is publicly known about a table, written down before it is read.
 ///
@@ -34,15 +39,28 @@ use crate::{
 pub struct Schema {
     /// About how many rows there are.
     pub rows: u64,
-    /// What one row is: the unit of privacy.
+    /// What is protected: the unit of privacy.
     pub unit: String,
+    /// How many rows a unit has, at most.
+    pub rows_per_unit: u64,
     /// What becomes of a missing number in a column that does not say.
     pub missing: Missing,
     /// How many features libsvm text has.
     pub features: Option<usize>,
+    /// The first line of CSV holds names, even where they look like data: 2020, 2021.
+    pub header: bool,
+    /// How numbers are written as text.
+    pub notation: Notation,
+    /// The ledger that every release from this table is charged to: a path, relative to the schema file.
+    pub ledger: Option<String>,
+    /// Columns with a range whose numbers are written as texts, also where a file has types.
+    pub numbers_in_text: Vec<String>,
     /// The columns, in order. `*` stands for every column of the file that is not named.
     pub columns: Vec<(String, Rule)>,
 }
+
+/// More rows than this are not a unit's.
+const MOST_ROWS_PER_UNIT: u64 = 1_000_000;
 
 /// What is publicly known about a column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,6 +94,24 @@ pub enum Missing {
     Drop,
     /// This number takes its place.
     Number(f64),
+}
+
+impl Default for Schema {
+    /// A schema of one row that describes no column yet.
+    fn default() -> Self {
+        Schema {
+            rows: 1,
+            unit: "row".into(),
+            rows_per_unit: 1,
+            missing: Missing::Middle,
+            features: None,
+            header: false,
+            notation: Notation::default(),
+            ledger: None,
+            numbers_in_text: Vec::new(),
+            columns: Vec::new(),
+        }
+    }
 }
 
 impl Schema {
@@ -122,7 +158,18 @@ impl Schema {
     }
 
     fn from_table(table: &toml::Table, problems: &mut Vec<String>) -> Option<Self> {
-        let known = ["rows", "unit", "missing", "features", "columns"];
+        let known = [
+            "rows",
+            "unit",
+            "rows_per_unit",
+            "missing",
+            "features",
+            "header",
+            "decimal",
+            "thousands",
+            "ledger",
+            "columns",
+        ];
         for key in table.keys().filter(|k| !known.contains(&k.as_str())) {
             let mut problem = format!("{key:?} is not a key");
             match nearest(key, known) {
@@ -137,12 +184,29 @@ impl Schema {
             problems.push("rows must say about how many rows there are, such as 30000".into());
         }
         let features = table.get("features").map(count);
-        if features == Some(None) {
-            problems.push("features must be a count, the highest index in the libsvm text".into());
+        if features.is_some_and(|n| n.is_none_or(|n| n > MOST_COLUMNS as u64)) {
+            problems.push(
+                "features must be a count, the highest index in the libsvm text, of at most a million"
+                    .into(),
+            );
         }
+        let header = table.get("header").map_or(Some(false), toml::Value::as_bool);
+        if header.is_none() {
+            problems.push("header must be true or false".into());
+        }
+        let notation = read_notation(table);
+        problems.extend(notation.as_ref().err().cloned());
         let unit = table.get("unit").map_or(Some("row"), |u| u.as_str());
         if unit.is_none() {
             problems.push("unit must be a word for what one row is, such as \"person\"".into());
+        }
+        if let Some(problem) = unit.and_then(name_problem) {
+            problems.push(format!("unit {problem}"));
+        }
+        let rows_per_unit = table.get("rows_per_unit").map_or(Some(1), count);
+        let rows_per_unit = rows_per_unit.filter(|k| *k <= MOST_ROWS_PER_UNIT);
+        if rows_per_unit.is_none() {
+            problems.push("rows_per_unit must be a count from 1 to a million".into());
         }
         let missing = table.get("missing").map_or(Some(Missing::Middle), |m| match m.as_str() {
             Some("middle") => Some(Missing::Middle),
@@ -154,10 +218,22 @@ impl Schema {
                 "missing must be \"middle\" or \"drop\"; a number goes into a column's rule".into(),
             );
         }
+        let ledger = table.get("ledger").map(|l| l.as_str().filter(|path| !path.is_empty()));
+        if ledger == Some(None) {
+            problems.push("ledger must be the path of a ledger, such as \"people.ledger\"".into());
+        }
         let mut columns = Vec::new();
+        let mut numbers_in_text = Vec::new();
         match table.get("columns") {
+            Some(toml::Value::Table(rules)) if rules.len() > MOST_COLUMNS => {
+                problems.push("there are more than a million columns".into());
+            }
             Some(toml::Value::Table(rules)) if !rules.is_empty() => {
                 for (name, rule) in rules {
+                    if let Some(problem) = name_problem(name) {
+                        problems.push(format!("column {name:?}: its name {problem}"));
+                    }
+                    numbers_in_text.extend(in_text(rule).then(|| name.clone()));
                     columns.extend(read_rule(name, rule, problems).map(|r| (name.clone(), r)));
                 }
             }
@@ -167,7 +243,21 @@ impl Schema {
             ),
         }
         let features = features.flatten().map(|n| n as usize);
-        Some(Schema { rows: rows??, unit: unit?.into(), missing: missing?, features, columns })
+        let (rows, unit, missing, rows_per_unit) = (rows??, unit?.into(), missing?, rows_per_unit?);
+        let (header, notation) = (header?, notation.ok()?);
+        let ledger = ledger.flatten().map(String::from);
+        Some(Schema {
+            rows,
+            unit,
+            rows_per_unit,
+            missing,
+            features,
+            header,
+            notation,
+            ledger,
+            numbers_in_text,
+            columns,
+        })
     }
 
     /// The rule for a column: its own, or that of `*`.
@@ -179,13 +269,24 @@ impl Schema {
     /// The schema as TOML; [`parse`](Self::parse) reads it back.
     pub fn to_toml(&self) -> String {
         let mut text = format!("rows = {}\nunit = {}\n", self.rows, text_in_toml(&self.unit));
+        if self.rows_per_unit != 1 {
+            text += &format!("rows_per_unit = {}\n", self.rows_per_unit);
+        }
         text += &format!("missing = {}\n", missing_in_toml(self.missing));
         if let Some(features) = self.features {
             text += &format!("features = {features}\n");
         }
+        if self.header {
+            text += "header = true\n";
+        }
+        text += &notation_in_toml(&self.notation);
+        if let Some(ledger) = &self.ledger {
+            text += &format!("ledger = {}\n", text_in_toml(ledger));
+        }
         text += "\n[columns]\n";
         for (name, rule) in &self.columns {
-            text += &format!("{} = {}\n", key_in_toml(name), rule_in_toml(rule));
+            let in_text = self.numbers_in_text.contains(name);
+            text += &format!("{} = {}\n", key_in_toml(name), rule_in_toml(rule, in_text));
         }
         text
     }
@@ -213,10 +314,12 @@ const TEMPLATE: &str = r#"# What is publicly known about this table. Everything 
 # fill it in from what anybody knows (a form, a law, common sense), never by looking at the rows.
 
 rows = "?"            # about how many rows there are, such as 30000
-unit = "row"          # what one row is, such as "person": this is what the privacy protects
+unit = "row"          # what one row is, such as "visit", or what has several rows, such as "person"
+rows_per_unit = 1     # how many rows a unit has at most: the privacy is for all of them together
 missing = "middle"    # a missing number: "middle" of its range, or "drop" to leave the row out
 
 # A number has a range, and values beyond it are clamped:   { range = [0, 100] }
+# Numbers that a typed file has as texts:                   { range = [0, 9], numbers_in_text = true }
 # A missing number may have its own rule:                   { range = [0, 80], missing = 40 }
 # A category has values, the first being the baseline:      { values = ["F", "M"] }
 # All other values may make one more:                       { values = ["A", "B"], other = true }
@@ -249,6 +352,9 @@ impl Rule {
                 if values.is_empty() {
                     return Err("values must not be empty".into());
                 }
+                if let Some(problem) = values.iter().find_map(value_problem) {
+                    return Err(problem);
+                }
                 let mut seen = HashSet::new();
                 match values.iter().find(|v| !seen.insert(v.to_string())) {
                     Some(twice) => Err(format!("the value {:?} is there twice", twice.to_string())),
@@ -268,10 +374,14 @@ mod tests {
         unit = "person"
         missing = "drop"
         features = 123
+        header = true
+        decimal = ","
+        thousands = "."
+        ledger = "people \"A\".ledger"
         [columns]
-        age   = { range = [0, 100] }
+        age   = { range = [0, 100], numbers_in_text = true }
         hours = { range = [0, 80.5], missing = 40 }
-        "home \"town\"\n" = { values = ["A", "B\u0000", 1, 2.5, true], other = true }
+        "home \"town\" \\" = { values = ["A", "B\"", 1, 2.5, true], other = true }
         "" = { range = [-1e150, 1e150], missing = "middle" }
         "*" = { range = [0, 1] }
     "#;
@@ -281,7 +391,7 @@ mod tests {
         let schema = Schema::parse(SCHEMA).unwrap();
         assert_eq!((schema.rows, schema.features, schema.columns.len()), (30_000, Some(123), 5));
         let names: Vec<&str> = schema.columns.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["age", "hours", "home \"town\"\n", "", "*"]);
+        assert_eq!(names, ["age", "hours", "home \"town\" \\", "", "*"]);
         assert_eq!(Schema::parse(&schema.to_toml()), Ok(schema));
     }
 
@@ -300,6 +410,9 @@ mod tests {
             unit = 7
             missing = "mean"
             features = 1.5
+            header = "yes"
+            decimal = ";"
+            ledger = ""
             [columns]
             a = { range = [1, 1] }
             b = { range = [0, inf] }
@@ -314,10 +427,12 @@ mod tests {
             k = { range = [0, 1], other = true }
             l = { range = [nan, 1] }
             m = { range = ["0", 1] }
+            n = { range = [0, 1], numbers_in_text = 1 }
+            o = { values = ["x"], numbers_in_text = true }
             "#,
         );
         let all = found.join("\n");
-        for name in "abcdefghijklm".chars() {
+        for name in "abcdefghijklmno".chars() {
             assert!(all.contains(&format!("column \"{name}\"")), "{name}: {all}");
         }
         for text in [
@@ -327,6 +442,9 @@ mod tests {
             "rows must",
             "missing must be \"middle\" or \"drop\"",
             "features must",
+            "header must",
+            "decimal must",
+            "ledger must",
         ] {
             assert!(all.contains(text), "{text}: {all}");
         }

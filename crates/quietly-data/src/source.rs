@@ -1,6 +1,4 @@
 use std::{
-    collections::HashSet,
-    io::Read,
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
@@ -8,15 +6,18 @@ use std::{
 use arrow_schema::DataType;
 
 use crate::{
-    Encoding, Error, Format, Private, Table,
+    Encoding, Error, Format, Private, Schema, Table,
     block::Block,
-    columns, csv,
-    error::quoted,
+    columns,
     feed::{Feed, text_failed},
-    format, ipc, libsvm,
+    format,
+    header::{self, check_names, difference},
+    ipc, libsvm,
     memory::Memory,
     parquet,
     plan::{Cell, Plan},
+    repeated,
+    schema::MOST_COLUMNS,
     stream, text,
 };
 
@@ -29,6 +30,27 @@ pub struct Options {
     pub delimiter: Option<u8>,
     /// How many features libsvm text has: [`Schema::features`](crate::Schema::features).
     pub features: Option<usize>,
+    /// The first line of CSV holds names, whatever it looks like: [`Schema::header`].
+    pub header: bool,
+    /// Names that are public: a first line of CSV that has none of them is a row of data.
+    pub names: Vec<String>,
+}
+
+impl Options {
+    /// What a schema says about files.
+    pub fn of_schema(schema: &Schema) -> Self {
+        let names = schema.columns.iter().map(|(name, _)| name.clone()).filter(|n| n != "*");
+        let (features, header) = (schema.features, schema.header);
+        Options { features, header, names: names.collect(), ..Options::default() }
+    }
+
+    /// What a model says about files that it predicts. libsvm text has as many features as the
+    /// model has columns with a number for a name.
+    pub fn of_encoding(encoding: &Encoding) -> Self {
+        let names: Vec<String> = encoding.predicting().columns().map(Into::into).collect();
+        let features = names.iter().filter_map(|name| name.parse().ok()).max();
+        Options { features, names, ..Options::default() }
+    }
 }
 
 /// One or more files that hold one table, or a table in memory. Only headers have been read.
@@ -79,27 +101,31 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// If a file cannot be read or has no usable header, or if the headers differ.
+    /// If a file cannot be read or has no usable header, if the headers differ, or if the same
+    /// rows seem to be there twice.
     pub fn open<P: AsRef<Path>>(
         paths: impl IntoIterator<Item = P>,
         options: &Options,
     ) -> Result<Self, Error> {
-        let mut inputs = Vec::new();
-        let mut columns: Option<Vec<String>> = None;
+        let mut files = Vec::new();
         for path in paths {
-            for file in format::files(path.as_ref())? {
-                let (input, names) = Input::open(file, options)?;
-                check_names(&input.path, &names)?;
-                match (&columns, inputs.first()) {
-                    (Some(first), Some(Input { path, .. })) if *first != names => {
-                        let (first, second) = (path.clone(), input.path);
-                        let difference = difference(columns.as_deref().unwrap_or(&[]), &names);
-                        return Err(Error::DifferentColumns { first, second, difference });
-                    }
-                    _ => columns = Some(names),
+            files.extend(format::files(path.as_ref())?);
+        }
+        repeated::check_files(&files)?;
+        let mut inputs: Vec<Input> = Vec::new();
+        let mut columns: Option<Vec<String>> = None;
+        for file in files {
+            let (input, names) = Input::open(file, options)?;
+            check_names(&input.path, &names)?;
+            match (&columns, inputs.first()) {
+                (Some(columns), Some(Input { path, .. })) if *columns != names => {
+                    let difference = difference(columns, &names);
+                    let (first, second) = (path.clone(), input.path);
+                    return Err(Error::DifferentColumns { first, second, difference });
                 }
-                inputs.push(input);
+                _ => columns = Some(names),
             }
+            inputs.push(input);
         }
         match columns {
             Some(columns) => Ok(Source { inputs, columns }),
@@ -125,6 +151,12 @@ impl Source {
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let on_disk = |input: &&Input| !matches!(input.layout, Layout::Memory(_));
         self.inputs.iter().filter(on_disk).map(|input| input.path.as_path())
+    }
+
+    /// The names of the files, without their folders, in order; none if the table is in memory.
+    pub fn file_names(&self) -> Vec<String> {
+        let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into();
+        self.files().map(name).collect()
     }
 
     /// Whether the files leave zeros out, as libsvm text does, or the table in memory.
@@ -226,14 +258,23 @@ impl Input {
         }
         let (mut reader, _) = text::open(&path).map_err(unreadable)?;
         let mut start = Vec::new();
-        let problem = read_more(&mut reader, &mut start).err();
+        let problem = header::read_more(&mut reader, &mut start).err();
         let format = options.format.unwrap_or_else(|| Format::of_file(&path, &start));
         if let Some(problem) = problem {
             return Err(text_failed(&path, format, &problem));
         }
+        if matches!(format, Format::Csv | Format::Libsvm)
+            && let Some((what, instead)) = format::foreign(&start)
+        {
+            return Err(Error::Foreign { path, format, what, instead });
+        }
         let (layout, names) = match format {
-            Format::Csv => csv_layout(&path, reader, start, options)?,
+            Format::Csv => header::csv_layout(&path, reader, start, options)?,
             Format::Libsvm => match options.features {
+                Some(features) if features > MOST_COLUMNS => {
+                    let problem = "features must be a count of at most a million".into();
+                    return Err(Error::Schema { problems: vec![problem] });
+                }
                 Some(features) => (Layout::Libsvm, libsvm::columns(features)),
                 None => return Err(Error::Features { path }),
             },
@@ -255,96 +296,20 @@ impl Input {
             Layout::Memory(memory) => &memory.types,
             Layout::Csv { .. } | Layout::Libsvm => return Ok(()),
         };
-        let cells = plan.cells.iter().zip(types).zip(names);
-        let bad =
-            cells.filter(|((cell, t), _)| !matches!(cell, Cell::Skip) && !columns::readable(t));
-        let columns: Vec<String> = bad.map(|((_, t), name)| format!("{name:?} is {t}")).collect();
+        let bad = plan.cells.iter().zip(types).enumerate().filter(|(_, (cell, data_type))| {
+            !matches!(cell, Cell::Skip) && !columns::readable(data_type)
+        });
+        let told = bad.map(|(place, (_, data_type))| {
+            let kind = columns::kind(data_type);
+            match plan.named[place] {
+                true => format!("{:?} is {kind}", names[place]),
+                false => format!("column {} is {kind}", place + 1),
+            }
+        });
+        let columns: Vec<String> = told.take(20).collect();
         if columns.is_empty() {
             return Ok(());
         }
         Err(Error::Types { path: self.path.clone(), columns })
-    }
-}
-
-/// Reads up to 64 kB more.
-fn read_more(reader: &mut dyn Read, start: &mut Vec<u8>) -> std::io::Result<usize> {
-    reader.take(1 << 16).read_to_end(start)
-}
-
-fn csv_layout(
-    path: &Path,
-    mut reader: Box<dyn Read + Send>,
-    mut start: Vec<u8>,
-    options: &Options,
-) -> Result<(Layout, Vec<String>), Error> {
-    if let Some(delimiter) = options.delimiter.filter(|d| b"\"\r\n".contains(d)) {
-        return Err(Error::Delimiter { delimiter: delimiter as char });
-    }
-    let (mut delimiter, mut end);
-    loop {
-        let skip = if start.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
-        let blank = start[skip..].iter().take_while(|b| matches!(b, b'\r' | b'\n')).count();
-        let text = &start[skip + blank..];
-        // The delimiter says which quotes count; the first line says which delimiter.
-        let line = text.split(|b| *b == b'\n').next().unwrap_or_default();
-        delimiter = options.delimiter.unwrap_or_else(|| csv::sniff(line));
-        end = text::skip_record(text, 0, delimiter);
-        let whole = end < text.len() || text.ends_with(b"\n");
-        let read = if whole {
-            0
-        } else {
-            read_more(&mut reader, &mut start).map_err(|e| text_failed(path, Format::Csv, &e))?
-        };
-        if read == 0 {
-            end += skip + blank;
-            let text = &start[skip + blank..end];
-            let no_header = |got| Error::NoHeader { path: path.into(), got };
-            if text.trim_ascii().is_empty() {
-                return Err(no_header("only blank lines"));
-            }
-            // Some names of columns stand in brackets.
-            let (first, next) = (text.first(), text[1..].trim_ascii_start().first());
-            let inside = next.is_none_or(|next| b"\"{[".contains(next));
-            if matches!(first, Some(b'{' | b'[')) && inside {
-                return Err(no_header("what looks like JSON, which is not read"));
-            }
-            let names = csv::header(text, delimiter);
-            // Names are told where something is wrong with them; cells must not be.
-            let mut seen = HashSet::new();
-            let mut twice = names.iter().filter(|name| !seen.insert(name.as_str()));
-            if csv::is_data(&names) || twice.any(|name| name.trim().parse::<f64>().is_ok()) {
-                return Err(no_header("numbers, which look like a row of data"));
-            }
-            return Ok((Layout::Csv { delimiter, start: end as u64 }, names));
-        }
-    }
-}
-
-pub(crate) fn check_names(path: &Path, names: &[String]) -> Result<(), Error> {
-    let mut seen = HashSet::new();
-    let twice: HashSet<&String> = names.iter().filter(|n| !seen.insert(*n)).collect();
-    if twice.is_empty() {
-        return Ok(());
-    }
-    let mut names: Vec<String> = twice.into_iter().cloned().collect();
-    names.sort();
-    Err(Error::DuplicateColumns { path: path.into(), names })
-}
-
-fn difference(first: &[String], second: &[String]) -> String {
-    let only = |a: &[String], b: &[String]| -> Vec<String> {
-        let b: HashSet<&String> = b.iter().collect();
-        a.iter().filter(|name| !b.contains(name)).cloned().collect()
-    };
-    let parts = [("first", only(first, second)), ("second", only(second, first))];
-    let parts: Vec<String> = parts
-        .iter()
-        .filter(|(_, names)| !names.is_empty())
-        .map(|(which, names)| format!("only the {which} has {}", quoted(names)))
-        .collect();
-    if parts.is_empty() {
-        "they have the same columns in another order".into()
-    } else {
-        parts.join(", ")
     }
 }

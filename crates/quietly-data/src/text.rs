@@ -10,7 +10,7 @@ use std::{
 };
 
 use flate2::read::MultiGzDecoder;
-use memchr::{memchr, memrchr};
+use memchr::{memchr, memchr2, memrchr2};
 
 /// A quoted field is closed within this many bytes, or its quote was none. Without a bound, one
 /// stray quote could swallow the rest of the file.
@@ -121,7 +121,7 @@ impl Pieces {
         while !self.ended {
             let read = read(&mut self.reader, buffer)?;
             self.ended = read == 0;
-            if let Some(newline) = memchr(b'\n', &buffer[..read]) {
+            if let Some(newline) = memchr2(b'\n', b'\r', &buffer[..read]) {
                 self.carry.extend_from_slice(&buffer[newline + 1..read]);
                 break;
             }
@@ -147,33 +147,39 @@ fn read(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Where the last record ends that `text` holds to its end. `text` starts with a record.
+///
+/// LF ends a record, and so does CR: between CR and LF there is then a blank line, which is no
+/// record. So it does not matter whether a text is cut there.
 pub(crate) fn records_end(text: &[u8], delimiter: Option<u8>) -> usize {
     let mut end = 0;
     let mut at = 0;
     while let Some(delimiter) = delimiter {
         let Some(quote) = opening_quote(text, at, delimiter) else { break };
-        end = memrchr(b'\n', &text[at..quote]).map_or(end, |newline| at + newline + 1);
+        end = memrchr2(b'\n', b'\r', &text[at..quote]).map_or(end, |newline| at + newline + 1);
         at = match closing_quote(text, quote) {
             Close::At(closing) => closing + 1,
             Close::NotYet | Close::Last => return end,
-            Close::Never => match memchr(b'\n', &text[quote..]) {
+            Close::Never => match memchr2(b'\n', b'\r', &text[quote..]) {
                 Some(newline) => quote + newline + 1,
                 None => return end,
             },
         };
-        if text[at - 1] == b'\n' {
+        if matches!(text[at - 1], b'\n' | b'\r') {
             end = at;
         }
     }
-    memrchr(b'\n', &text[at..]).map_or(end, |newline| at + newline + 1)
+    memrchr2(b'\n', b'\r', &text[at..]).map_or(end, |newline| at + newline + 1)
 }
 
 /// The next quote, from `at` on, that stands at the start of a field.
 fn opening_quote(text: &[u8], mut at: usize, delimiter: u8) -> Option<usize> {
     loop {
         let quote = at + memchr(b'"', &text[at..])?;
-        if quote == 0 || text[quote - 1] == b'\n' || text[quote - 1] == delimiter {
-            return Some(quote);
+        let before = quote.checked_sub(1).map(|before| text[before]);
+        match before {
+            None | Some(b'\n' | b'\r') => return Some(quote),
+            Some(before) if before == delimiter => return Some(quote),
+            Some(_) => {}
         }
         at = quote + 1;
     }
@@ -210,13 +216,16 @@ pub(crate) fn closing_quote(text: &[u8], quote: usize) -> Close {
 /// The end of the record whose field starts at `at`: the start of the next.
 pub(crate) fn skip_record(text: &[u8], mut at: usize, delimiter: u8) -> usize {
     loop {
-        let newline = memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n + 1);
+        let newline = memchr2(b'\n', b'\r', &text[at..]).map_or(text.len(), |n| at + n + 1);
         match opening_quote(&text[..newline], at, delimiter) {
             None => return newline,
             Some(quote) => match closing_quote(text, quote) {
                 Close::At(closing) => at = closing + 1,
                 Close::Last => return text.len(),
-                _ => return memchr(b'\n', &text[quote..]).map_or(text.len(), |n| quote + n + 1),
+                _ => {
+                    let newline = memchr2(b'\n', b'\r', &text[quote..]);
+                    return newline.map_or(text.len(), |n| quote + n + 1);
+                }
             },
         }
     }
@@ -230,7 +239,10 @@ mod tests {
     #[test]
     fn records_end_where_records_end() {
         let records = [
-            "a,\"b\nc\"\r\n",
+            "a,\"b\nc\"\r",
+            "\n",
+            "x,y\r",
+            "1,\"\r\"\r",
             "\"\"\"x\n\"\"\",1\n",
             "5\"\n",
             "\",\n\"y\"z\n",
@@ -247,7 +259,7 @@ mod tests {
         for pair in ends.windows(2) {
             assert_eq!(skip_record(&text, pair[0], b','), pair[1]);
         }
-        let open = ends[6];
+        let open = ends[9];
         for length in 0..text.len() {
             let end = records_end(&text[..length], Some(b','));
             assert!(ends.contains(&end), "{length}: {end}");

@@ -2,6 +2,8 @@ use std::{collections::HashMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
+use crate::Notation;
+
 /// A public value of a category.
 ///
 /// A text is compared with the text of a cell, without the spaces around it; a number with the
@@ -48,10 +50,12 @@ pub(crate) struct Lookup {
     numbers: HashMap<u64, usize>,
     /// Numbers, and texts that are the one spelling of a number, for cells that are numbers.
     numerals: HashMap<u64, usize>,
+    /// How numbers are written in a text cell.
+    notation: Notation,
 }
 
 impl Lookup {
-    pub(crate) fn new(values: &[Value]) -> Self {
+    pub(crate) fn new(values: &[Value], notation: Notation) -> Self {
         let (mut texts, mut numbers, mut numerals) =
             (HashMap::new(), HashMap::new(), HashMap::new());
         for (place, value) in values.iter().enumerate() {
@@ -77,7 +81,12 @@ impl Lookup {
                 }
             }
         }
-        Lookup { texts, numbers, numerals }
+        Lookup { texts, numbers, numerals, notation }
+    }
+
+    /// Whether any value is a number, or a text that spells one.
+    pub(crate) fn has_numbers(&self) -> bool {
+        !self.numerals.is_empty()
     }
 
     /// The place of a cell that is text, trimmed.
@@ -86,7 +95,7 @@ impl Lookup {
         if exact.is_some() || self.numbers.is_empty() {
             return exact;
         }
-        let x = crate::number::whole(cell)?;
+        let x = self.notation.read(cell)?;
         self.numbers.get(&(x + 0.0).to_bits()).copied()
     }
 
@@ -106,7 +115,7 @@ mod tests {
     #[test]
     fn texts_are_texts_and_numbers_are_numbers() {
         let values = [Value::Text("01".into()), Value::Number(2.0), Value::Bool(true)];
-        let lookup = Lookup::new(&values);
+        let lookup = Lookup::new(&values, Notation::default());
         assert_eq!(lookup.text(b"01"), Some(0));
         assert_eq!(lookup.text(b"1"), None);
         assert_eq!(lookup.number(1.0), None);
@@ -120,7 +129,8 @@ mod tests {
 
     #[test]
     fn a_text_finds_the_number_it_spells() {
-        let lookup = Lookup::new(&[Value::Text("A".into()), Value::Text("7".into())]);
+        let values = [Value::Text("A".into()), Value::Text("7".into())];
+        let lookup = Lookup::new(&values, Notation::default());
         assert_eq!(lookup.number(7.0), Some(1));
         assert_eq!(lookup.text(b"7.0"), None);
     }

@@ -2,7 +2,7 @@
 use std::{path::Path, sync::Arc};
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
-use quietly_data::{Encoding, Schema, Source};
+use quietly_data::{Encoding, Options, Schema, Source};
 
 mod common;
 use common::*;
@@ -167,7 +167,7 @@ fn rows_without_zeros_are_the_same_rows() {
     ] {
         let schema = schema(&format!("{rules}\nlabel = {{ values = [-1, 1] }}"));
         for path in [folder.write("t.svm", &svm), folder.write("t.csv", &csv)] {
-            let source = open(&[&path]).unwrap();
+            let source = insisting(&path);
             let plain = encoding(&schema, &source, "label");
             for encoding in [plain.clone(), plain.zero_stays_zero()] {
                 sparse_like_dense(&source, &encoding.keeping_places());
@@ -178,11 +178,17 @@ fn rows_without_zeros_are_the_same_rows() {
     }
 }
 
+/// Columns that are called 1, 2 and 3 look like a row of data.
+fn insisting(path: &Path) -> Source {
+    let options = Options { features: Some(3), header: true, ..Options::default() };
+    Source::open([path], &options).unwrap()
+}
+
 #[test]
 fn zero_stays_zero_where_it_can() {
     let folder = Folder::new();
     let text = "label,1,2,3\n1,0,0,0\n1,4,-1,7\n1,,,\n";
-    let source = open(&[&folder.write("t.csv", text)]).unwrap();
+    let source = insisting(&folder.write("t.csv", text));
     let schema = schema(
         "1 = { range = [0, 4] }\n2 = { range = [-1, 4] }\n3 = { range = [5, 7] }\nlabel = { range = [0, 1] }",
     );

@@ -15,7 +15,7 @@ type Row = (Option<f64>, Option<String>, Option<i64>, Option<f64>);
 
 const COLUMNS: &str = r#"
 x = { range = [-1, 2] }
-c = { values = ["a", "b,\n\"q\"", "e"], other = true }
+c = { values = ["a", "b, \"q\"", "e"], other = true }
 k = { range = [0, 50], missing = "drop" }
 y = { range = [-1, 1] }
 "#;
@@ -25,7 +25,7 @@ fn rows(n: usize) -> Vec<Row> {
     (0..n)
         .map(|_| {
             let x = (random.below(9) > 0).then(|| 4.0 * random.unit() - 2.0);
-            let words = ["a", "b,\n\"q\"", "e", "what", "ü"];
+            let words = ["a", "b, \"q\"", "e", "b,\nwhat", "ü"];
             let c = (random.below(9) > 0).then(|| words[random.below(5) as usize].to_string());
             let k = (random.below(20) > 0).then(|| random.below(60) as i64);
             let y = (random.below(20) > 0).then(|| 3.0 * random.unit() - 1.5);
@@ -130,11 +130,11 @@ fn every_split_over_files_gives_the_same_table() {
     parts.write("readme.txt", "not a table");
     parts.write("_SUCCESS", "");
     let mut random = Random(5);
-    let mut start = 0;
+    let (mut start, mut all) = (0, Vec::new());
     for part in 0.. {
         let end = rows.len().min(start + random.below(400) as usize);
         let (name, slice) = (format!("part-{part:02}"), &rows[start..end]);
-        match random.below(3) {
+        let path = match random.below(3) {
             0 => parts.write(
                 &format!("{name}.csv"),
                 csv_text(slice, ';', "\r\n").replace("b,\r\n", "b,\n"),
@@ -146,24 +146,37 @@ fn every_split_over_files_gives_the_same_table() {
                 path
             }
         };
+        all.push(path);
         start = end;
         if start == rows.len() {
             break;
         }
     }
+    let all: Vec<&Path> = all.iter().map(|path| path.as_path()).collect();
+    assert!(same(&read(&all, &schema), &want));
+    // A folder of two formats may hold one table twice; the same table in one format is read.
+    assert_eq!(open(&[parts.0.path()]).err().unwrap().code(), "D19");
+    let parts = Folder::new();
+    parts.write("_SUCCESS", "");
+    for (part, slice) in rows.chunks(300).enumerate() {
+        match part % 2 {
+            0 => parts.write(
+                &format!("part-{part}.csv"),
+                csv_text(slice, ';', "\r\n").replace("b,\r\n", "b,\n"),
+            ),
+            _ => parts.gzip(&format!("part-{part}.csv.gz"), csv_text(slice, ',', "\n")),
+        };
+    }
     assert!(same(&read(&[parts.0.path()], &schema), &want));
     assert!(same(&read(&[&parts.path("part-*")], &schema), &want));
-    assert!(!same(
-        &read(&[&parts.path("part-*.csv"), &parts.path("part-*.parquet")], &schema),
-        &want
-    ));
+    assert!(!same(&read(&[&parts.path("part-*.csv")], &schema), &want));
 }
 
 #[test]
 fn long_texts_are_cut_where_records_end() {
     // Many pieces, with quoted newlines everywhere, and quotes that are not at the start of a field.
     let schema =
-        schema("c = { values = [\"a\", \"5\\\" pipe\", \"x\\ny\"] }\ny = { range = [0, 1e9] }");
+        schema("c = { values = [\"a\", \"5\\\" pipe\"], other = true }\ny = { range = [0, 1e9] }");
     let mut text = String::from("c,y\n");
     let mut want = Vec::new();
     for i in 0..200_000u32 {

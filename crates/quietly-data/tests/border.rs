@@ -1,0 +1,288 @@
+//! What a file says without a schema stays in it, no row is there twice, and no file ends the process.
+use std::{fs::File, sync::Arc};
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+use quietly_data::{Encoding, Error, Options, Schema, Source};
+
+mod common;
+use common::*;
+
+fn two() -> Schema {
+    schema("a = { range = [0, 10] }\ny = { range = [0, 10] }")
+}
+
+fn refused(paths: &[&std::path::Path]) -> Error {
+    Source::open(paths, &Options::of_schema(&two())).err().expect("an error")
+}
+
+#[test]
+fn a_cell_of_the_first_row_is_not_told() {
+    let folder = Folder::new();
+    let good = folder.write("p1.csv", "name,a,b,y\nX,5,flu,1\n");
+    let rows = [
+        "K-4711,44,HIV positive,3.2\nB,5,flu,1\n",
+        "K-4711,HIV positive,x,flu\nB,flu,flu,x\n",
+        "K-4711,,HIV positive,flu\rB,,flu,x\r",
+        "K-4711,2020-02-01,HIV positive,flu\r\n",
+        "HIV positive,K-4711,HIV positive,K-4711\n",
+    ];
+    for (i, row) in rows.iter().enumerate() {
+        let bad = folder.write(&format!("row{i}.csv"), row);
+        for paths in [vec![&good, &bad], vec![&bad], vec![&bad, &good]] {
+            let paths: Vec<&std::path::Path> = paths.into_iter().map(|p| p.as_path()).collect();
+            let error = refused(&paths);
+            let said = format!("{error} {error:?}");
+            assert_eq!(error.code(), "D04", "{said}");
+            assert!(!said.contains("4711") && !said.contains("HIV"), "{said}");
+        }
+        // Without a schema, too, nothing is told.
+        let options = Options::default();
+        if let Err(error) = Source::open([&good, &bad], &options) {
+            let said = format!("{error} {error:?}");
+            assert!(!said.contains("4711") && !said.contains("HIV"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn names_that_look_like_data_need_a_word() {
+    let folder = Folder::new();
+    let years = folder.write("years.csv", "2020,2021,y\n1,2,3\n");
+    let open = |options: &Options| Source::open([&years], options).map(|s| s.columns().to_vec());
+    assert_eq!(open(&Options::default()).unwrap_err().code(), "D04");
+    let insisting = Options { header: true, ..Options::default() };
+    assert_eq!(open(&insisting).unwrap(), ["2020", "2021", "y"]);
+    let schema = Schema::parse("rows = 1\nheader = true\n[columns]\n\"*\" = { range = [0, 1] }");
+    assert!(open(&Options::of_schema(&schema.unwrap())).is_ok());
+    // Every name that the schema says is there: this is a header, whatever the others look like.
+    let index = folder.write("index.csv", ",a,2020,y\n0,1,2,3\n");
+    assert!(Source::open([&index], &Options::of_schema(&two())).is_ok());
+    assert_eq!(Source::open([&index], &Options::default()).err().unwrap().code(), "D04");
+}
+
+#[test]
+fn a_lone_cr_ends_a_line() {
+    let rows = ["a,y", "1,2", "\"3\",\"4\"", ",5", "x,6", "7,8,9", "\"1\n2\",3", "9,1"];
+    let folder = Folder::new();
+    let read_with = |name: &str, end: &str| {
+        let path = folder.write(name, rows.join(end) + end);
+        read(&[&path], &two())
+    };
+    let want = read_with("lf.csv", "\n");
+    assert_eq!(want.1, [2.0, 4.0, 5.0, 6.0, 3.0, 1.0]);
+    assert!(same(&want, &read_with("cr.csv", "\r")));
+    assert!(same(&want, &read_with("crlf.csv", "\r\n")));
+    assert!(same(&want, &read_with("blank.csv", "\r\r\n")));
+    // Also where pieces are cut.
+    let mut random = Random(7);
+    let lines: Vec<String> =
+        (0..200_000).map(|_| format!("{},{}", random.below(10), random.below(10))).collect();
+    let big = |end: &str| csv(format!("a,y{end}{}", lines.join(end)), &two());
+    assert!(same(&big("\n"), &big("\r")) && same(&big("\n"), &big("\r\n")));
+    let svm = schema("\"*\" = { range = [0, 10] }");
+    let read_svm = |name: &str, end: &str| {
+        let source = open(&[&folder.write(name, ["1 1:2", "0 3:1", ""].join(end))]).unwrap();
+        let encoding = Encoding::new(&svm, source.columns(), None, Some("label")).unwrap();
+        rows_of(&source, &encoding)
+    };
+    assert!(same(&read_svm("lf.svm", "\n"), &read_svm("cr.svm", "\r")));
+}
+
+#[test]
+fn no_row_is_there_twice() {
+    let folder = Folder::new();
+    let text = "a,y\n1,2\n";
+    let t = folder.write("t.csv", text);
+    let other = folder.write("u.csv", text);
+    let code = |paths: &[&std::path::Path]| {
+        Source::open(paths, &Options::default()).err().map(|e| (e.code(), e.to_string()))
+    };
+    let roundabout = folder.0.path().join(".").join("t.csv");
+    for paths in [[&t, &t], [&t, &roundabout]] {
+        let (code, message) = code(&[paths[0], paths[1]]).unwrap();
+        assert!(code == "D19" && message.contains("t.csv"), "{message}");
+    }
+    #[cfg(unix)]
+    {
+        let (hard, soft) = (folder.path("hard.csv"), folder.path("soft.csv"));
+        std::fs::hard_link(&t, &hard).unwrap();
+        std::os::unix::fs::symlink(&t, &soft).unwrap();
+        assert_eq!(code(&[&t, &hard]).unwrap().0, "D19");
+        assert_eq!(code(&[&t, &soft]).unwrap().0, "D19");
+        std::fs::remove_file(hard).unwrap();
+        std::fs::remove_file(soft).unwrap();
+    }
+    assert_eq!(code(&[folder.0.path()]), None, "two files of one table");
+    assert_eq!(code(&[folder.0.path(), &t]).unwrap().0, "D19");
+    for copy in ["t.csv.gz", "t copy.csv", "t (1).csv", "x.arrow", "x.svm"] {
+        let path = folder.write(copy, text);
+        let (code_of_folder, message) = code(&[folder.0.path()]).unwrap();
+        assert_eq!(code_of_folder, "D19", "{copy}");
+        assert!(message.contains(copy), "{message}");
+        if copy.ends_with(".csv") {
+            // Naming them is how to insist.
+            assert_eq!(code(&[&t, &path, &other]), None);
+        }
+        std::fs::remove_file(path).unwrap();
+    }
+    let source = Source::open([&t, &other], &Options::default()).unwrap();
+    assert_eq!(source.file_names(), ["t.csv", "u.csv"]);
+}
+
+#[test]
+fn other_formats_are_recognised() {
+    let folder = Folder::new();
+    let zip = [&b"PK\x03\x04\x14\0\0\0\0\0abcdt.csv"[..], b"a,y\n1,2\n"].concat();
+    for (start, word) in [
+        (&zip[..], "zip"),
+        (b"PK\x03\x04\x14\0[Content_Types].xml", "Excel"),
+        (b"\x28\xB5\x2F\xFDa,y\n", "zstd"),
+        (b"\xFD7zXZ\0a,y\n", "xz"),
+        (b"BZh91AY&SYa,y\n", "bzip2"),
+        (b"SQLite format 3\0a,y\n", "SQLite"),
+        (b"%PDF-1.7\na,y\n", "PDF"),
+        (b"\xFF\xFEa\0,\0y\0\n\0", "UTF-16"),
+        (b"\xFE\xFF\0a\0,\0y\0\n", "UTF-16"),
+        (b"PAR1a,y\n", "Parquet"),
+    ] {
+        for error in [
+            refused(&[&folder.write("t.csv", start)]),
+            refused(&[&folder.write("t.svm", start)]),
+            refused(&[&folder.gzip("t.csv.gz", start)]),
+        ] {
+            assert_eq!(error.code(), "D03", "{word}");
+            assert!(error.to_string().contains(word), "{error}");
+        }
+    }
+}
+
+#[test]
+fn absurd_sizes_are_refused() {
+    let schema = |features: &str| {
+        Schema::parse(&format!(
+            "rows = 9\nfeatures = {features}\n[columns]\na = {{ range = [0, 1] }}"
+        ))
+    };
+    assert!(schema("1000000").is_ok());
+    for features in ["1000001", "4000000000", "1e15"] {
+        assert_eq!(schema(features).unwrap_err().code(), "D09", "{features}");
+    }
+    let folder = Folder::new();
+    let svm = folder.write("t.svm", "1 1:1\n");
+    let options = Options { features: Some(4_000_000_000), ..Options::default() };
+    assert_eq!(Source::open([&svm], &options).err().unwrap().code(), "D09");
+    // A hundred million commas, and a line of 17 MB without one.
+    let commas = folder.gzip("c.csv.gz", vec![b','; 100_000_000]);
+    let long = folder.gzip("l.csv.gz", vec![b'x'; 17_000_000]);
+    let many = folder.gzip("m.csv.gz", [&vec![b','; 2_000_000][..], b"\n1\n"].concat());
+    let started = std::time::Instant::now();
+    for path in [&commas, &long, &many] {
+        assert_eq!(Source::open([path], &Options::default()).err().unwrap().code(), "D04");
+    }
+    // Minutes, when every 64 kB scanned the line again.
+    assert!(started.elapsed().as_secs() < 20);
+    // A star with many values stands for a billion features.
+    let values: Vec<String> = (0..2000).map(|v| v.to_string()).collect();
+    let star = Schema::parse(&format!(
+        "rows = 9\n[columns]\ny = {{ range = [0, 1] }}\n\"*\" = {{ values = [{}] }}",
+        values.join(", ")
+    ));
+    let columns: Vec<String> = (0..500_000).map(|c| format!("x{c}")).chain(["y".into()]).collect();
+    let error = Encoding::new(&star.unwrap(), &columns, None, Some("y")).unwrap_err();
+    assert_eq!(error.code(), "D09");
+}
+
+#[test]
+fn numbers_are_read_in_the_notation_of_the_schema() {
+    let german = Schema::parse(
+        "rows = 9\ndecimal = \",\"\nthousands = \".\"\n[columns]\n\
+         a = { range = [0, 2000] }\nc = { values = [1.5, 2.5] }\ny = { range = [0, 10] }",
+    );
+    let german = german.unwrap();
+    let folder = Folder::new();
+    let semicolons = folder.write("s.csv", "a;c;y\n1.000,0;1,5;3,5\n500;2,5;7\n");
+    let commas = folder.write("c.csv", "a,c,y\n\"1.000,0\",\"1,5\",\"3,5\"\n500,\"2,5\",7\n");
+    for path in [&semicolons, &commas] {
+        let (features, target) = read(&[path], &german);
+        assert_eq!(features, [0.0, 0.0, -0.5, 1.0]);
+        assert_eq!(target, [3.5, 7.0]);
+    }
+    // A model keeps it for its predictions.
+    let source = open(&[&semicolons]).unwrap();
+    let encoding = Encoding::new(&german, source.columns(), None, Some("y")).unwrap();
+    let kept: Encoding = serde_json::from_str(&serde_json::to_string(&encoding).unwrap()).unwrap();
+    assert_eq!(rows_of(&source, &kept.predicting()).0, [0.0, 0.0, -0.5, 1.0]);
+}
+
+fn batch() -> RecordBatch {
+    let numbers = |step: f64| -> ArrayRef {
+        Arc::new(Float64Array::from_iter_values((0..50).map(|i| f64::from(i) * step)))
+    };
+    let words: ArrayRef =
+        Arc::new(StringArray::from_iter_values((0..50).map(|i| ["x", "yy"][i % 2])));
+    RecordBatch::try_from_iter([("a", numbers(0.1)), ("s", words), ("y", numbers(0.2))]).unwrap()
+}
+
+/// 1, 2 or 4 bytes are changed, as in a broken disk: the file is read or refused with D03.
+fn survive(name: &str, good: &[u8], tries: u64) {
+    let folder = Folder::new();
+    let schema =
+        schema("a = { range = [0, 5] }\ns = { values = [\"x\", \"yy\"] }\ny = { range = [0, 9] }");
+    let mut random = Random(5);
+    let (mut read, mut damaged) = (0, 0);
+    for _ in 0..tries {
+        let mut bytes = good.to_vec();
+        for _ in 0..1 << random.below(3) {
+            let place = random.below(bytes.len() as u64) as usize;
+            bytes[place] = random.next() as u8;
+        }
+        let path = folder.write(name, bytes);
+        let options = Options { names: vec![], ..Options::default() };
+        let done = Source::open([&path], &options).and_then(|source| {
+            let encoding = Encoding::new(&schema, source.columns(), None, Some("y"))?;
+            source.read(&encoding, 2).map(drop)
+        });
+        match done {
+            Ok(()) => read += 1,
+            Err(error) => {
+                damaged += u64::from(error.code() == "D03");
+                let codes = ["D03", "D04", "D05", "D10", "D13"];
+                assert!(codes.contains(&error.code()), "{error}");
+            }
+        }
+    }
+    // Both happen, or this proves nothing.
+    assert!(read > tries / 10 && damaged > tries / 10, "{name}: {read} {damaged} of {tries}");
+}
+
+#[test]
+fn damaged_files_are_refused() {
+    let folder = Folder::new();
+    let (arrow, stream) = (folder.path("t.arrow"), folder.path("t.arrows"));
+    let packed = folder.path("lz4.arrow");
+    let batch = batch();
+    let mut writer = FileWriter::try_new(File::create(&arrow).unwrap(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    let mut writer =
+        StreamWriter::try_new(File::create(&stream).unwrap(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    let codec = Some(arrow_ipc::CompressionType::LZ4_FRAME);
+    let options = IpcWriteOptions::default().try_with_compression(codec).unwrap();
+    let to = File::create(&packed).unwrap();
+    let mut writer = FileWriter::try_new_with_options(to, &batch.schema(), options).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    let parquet = folder.path("t.parquet");
+    let to = File::create(&parquet).unwrap();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(to, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    for (path, name) in
+        [(arrow, "c.arrow"), (stream, "c.arrows"), (packed, "d.arrow"), (parquet, "c.parquet")]
+    {
+        survive(name, &std::fs::read(path).unwrap(), 400);
+    }
+}
