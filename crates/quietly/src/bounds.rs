@@ -1,16 +1,19 @@
 //! Ranges of columns: estimated privately, or taken from a public file.
 use std::ops::ControlFlow;
 
+use quietly_accounting::Neighbours;
 use quietly_data::{Block, Encoding, Private, Rule, Schema, Source};
 use quietly_noise::Key;
 
 use crate::{
+    budget::Budget,
     charge::{Charge, Mechanism, Stage},
     errand::Reading,
     error::Error,
     keeper::Keeper,
+    paid::Paid,
     question::{Answer, Question},
-    release::Door,
+    release::{Door, LatticeSum},
 };
 
 /// Values beyond ±2^REACH count as that.
@@ -18,13 +21,18 @@ const REACH: i32 = 200;
 /// Thresholds run over ±2^(k/2) for these k, and 0.
 const FIRST: i32 = -40;
 const LAST: i32 = 120;
+/// The share of ε that a count of the column's numbers takes.
+const NUMBERS: f64 = 0.1;
 
 /// A private range for one column: from about the lowest hundredth to about the highest, rounded outwards to half powers
 /// of two.
 ///
-/// Two choices by the exponential mechanism, each with half of ε, and no δ: pure ε-differential privacy for
-/// one row added or removed. `rows`, about how many rows there are, is public; the fewer there are, the farther from
-/// the ends the levels lie, so that the choice stands on enough rows.
+/// Two choices by the exponential mechanism and a count of the numbers with discrete Laplace noise share ε, without
+/// any δ: pure ε-differential privacy for one row added or removed. `rows`, about how many rows there are, is public;
+/// the fewer there are, the farther from the ends the levels lie, so that the choice stands on enough rows.
+///
+/// None if the count says that fewer than a tenth of the rows hold a number: a range of the rest would be noise. Where there
+/// are that many it says so less than once in a hundred columns, as Laplace noise exceeds 4 scales that seldom.
 ///
 /// # Errors
 ///
@@ -34,10 +42,11 @@ pub fn private_range(
     column: &str,
     rows: u64,
     epsilon: f64,
-    key: Key,
+    paid: Paid,
     threads: usize,
-) -> Result<(f64, f64), Error> {
+) -> Result<Option<(f64, f64)>, Error> {
     check(epsilon)?;
+    let key = paid.spend(Budget::pure(epsilon)?)?;
     let counts = counts(source, column, threads, &grid())?;
     chosen(counts, column, rows, epsilon, key, threads)
 }
@@ -52,9 +61,10 @@ pub fn private_range_elsewhere(
     column: &str,
     rows: u64,
     epsilon: f64,
-    key: Key,
-) -> Result<(f64, f64), Error> {
+    paid: Paid,
+) -> Result<Option<(f64, f64)>, Error> {
     check(epsilon)?;
+    let key = paid.spend(Budget::pure(epsilon)?)?;
     let question = Question::values(2.0_f64.powi(REACH), grid());
     let counts = keeper.ask(0, &question)?.map(Answer::counts);
     chosen(counts, column, rows, epsilon, key, 1)
@@ -83,12 +93,13 @@ fn chosen(
     epsilon: f64,
     key: Key,
     threads: usize,
-) -> Result<(f64, f64), Error> {
+) -> Result<Option<(f64, f64)>, Error> {
     let grid = grid();
     let again = counts.as_ref().map(Vec::clone);
+    let total = counts.as_ref().map(|counts| vec![counts.iter().sum::<u64>() as i64]);
     let level = edge(rows, epsilon);
     let selection = |level: f64| {
-        let each = 0.5 * epsilon;
+        let each = 0.5 * (1.0 - NUMBERS) * epsilon;
         Mechanism::Selection { add_remove: each, replace_one: each / level.max(1.0 - level) }
     };
     let charge = |purpose: &str, level| Charge {
@@ -96,16 +107,23 @@ fn chosen(
         mechanism: selection(level),
         times: 1,
     };
-    let charges = vec![charge("lower", level), charge("upper", 1.0 - level)];
+    let numbers = format!("numbers in {column}");
+    let count = Charge::laplace(&numbers, NUMBERS * epsilon * (1.0 - 1e-12), Neighbours::AddRemove);
+    let charges = vec![charge("lower", level), charge("upper", 1.0 - level), count];
     let names = charges.iter().map(|c| c.purpose.clone()).collect::<Vec<_>>();
     let mut door = Door::new(key, &[Stage::new("range", 1, charges)], threads);
     let low = door.quantile(&names[0], level, counts)?;
     let high = door.quantile(&names[1], 1.0 - level, again)?;
+    let what = LatticeSum { sum: total, bound: 1.0, unit: 1.0 };
+    let (count, scale) = door.laplace(&numbers, what)?;
+    if count[0] + 4.0 * scale < 0.1 * rows as f64 {
+        return Ok(None);
+    }
     // A threshold is the upper end of its bin; the lower end of the range is one further down.
     let low = grid[low.saturating_sub(1)];
     let high = grid[high.max(1)];
     let (low, high) = (neat(low, f64::floor), neat(high, f64::ceil));
-    Ok(if low < high { (low, high) } else { (high.min(low) - 1.0, low.max(high) + 1.0) })
+    Ok(Some(if low < high { (low, high) } else { (high.min(low) - 1.0, low.max(high) + 1.0) }))
 }
 
 /// Two digits, rounded outwards.
@@ -175,12 +193,8 @@ fn values(
 fn encoding(columns: &[String], column: &str) -> Result<Encoding, Error> {
     let reach = 2.0_f64.powi(REACH);
     let rule = Rule::Range { lo: -reach, hi: reach, missing: Some(quietly_data::Missing::Drop) };
-    let schema = Schema {
-        rows: 1,
-        unit: "row".into(),
-        missing: quietly_data::Missing::Drop,
-        features: None,
-        columns: vec![(column.into(), rule)],
-    };
+    let columns_read = vec![(column.into(), rule)];
+    let missing = quietly_data::Missing::Drop;
+    let schema = Schema { missing, columns: columns_read, ..Schema::default() };
     Ok(Encoding::new(&schema, columns, None, None)?)
 }

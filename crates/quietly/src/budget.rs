@@ -2,7 +2,7 @@
 use quietly_accounting::Neighbours;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::{error::Error, group::Group};
 
 /// What a release may cost: (ε, δ) and the neighbouring relation.
 ///
@@ -21,6 +21,8 @@ pub struct Budget {
     delta: f64,
     #[serde(with = "relation")]
     neighbours: Neighbours,
+    #[serde(rename = "rows_per_unit", default, skip_serializing_if = "Group::is_one_row")]
+    group: Group,
 }
 
 impl Budget {
@@ -35,7 +37,7 @@ impl Budget {
         let asked = if epsilon == f64::INFINITY { 1.0 } else { epsilon };
         // The accountant knows its own range.
         quietly_accounting::gaussian_mu(asked, delta)?;
-        Ok(Budget { epsilon, delta, neighbours: Neighbours::AddRemove })
+        Ok(Budget { epsilon, delta, neighbours: Neighbours::AddRemove, group: Group::default() })
     }
 
     /// ε for one row added or removed, and δ = 0: whatever is seen, no table makes it e^ε times likelier than its neighbour.
@@ -56,7 +58,8 @@ impl Budget {
     pub fn pure(epsilon: f64) -> Result<Self, Error> {
         let fine = (0.001..=1000.0).contains(&epsilon);
         Error::unless(fine, "epsilon", "from 0.001 to 1000", epsilon)?;
-        Ok(Budget { epsilon, delta: 0.0, neighbours: Neighbours::AddRemove })
+        let neighbours = Neighbours::AddRemove;
+        Ok(Budget { epsilon, delta: 0.0, neighbours, group: Group::default() })
     }
 
     /// The same under another neighbouring relation.
@@ -78,6 +81,19 @@ impl Budget {
     /// How two tables that must look alike may differ.
     pub fn neighbours(&self) -> Neighbours {
         self.neighbours
+    }
+
+    /// How many rows a unit has, at most: (ε, δ) is for all of them together.
+    pub fn rows_per_unit(&self) -> u64 {
+        self.group.rows()
+    }
+
+    pub(crate) fn group(&self) -> Group {
+        self.group
+    }
+
+    pub(crate) fn with_group(self, group: Group) -> Self {
+        Budget { group, ..self }
     }
 
     /// Whether δ is 0.

@@ -2,6 +2,7 @@
 use std::fmt;
 
 use quietly_accounting::Neighbours;
+use quietly_data::Encoding;
 use quietly_noise::Source;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +12,7 @@ use crate::{
     error::Error,
     prepared::Allocation,
     remembered,
+    rows_used::RowsUsed,
     tune::Tuned,
 };
 
@@ -40,6 +42,9 @@ pub struct Certificate {
     /// How it was chosen among others, if it was: the stages are then those of one trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tuning: Option<Tuned>,
+    /// About how many rows were used: one of the releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_used: Option<RowsUsed>,
     /// What was taken to be public.
     pub public: Vec<String>,
     /// Where the noise came from.
@@ -58,10 +63,21 @@ pub struct Certificate {
 /// What differential privacy does not promise, whoever computes it.
 const NOT_COVERED: [&str; 4] = [
     "facts about the population that hold with or without any one of its members",
-    "several rows of one person, unless the unit says so: k rows cost k times epsilon, at a larger delta",
+    "more rows than the unit has: k units cost k times epsilon, at a larger delta",
     "other releases from the same table: their epsilons and deltas add up",
+    "who can read the table, or the machine's memory or clock during the fit",
+];
+
+/// The same in files of earlier versions, which are still read.
+const NOT_COVERED_BEFORE: [&str; 4] = [
+    NOT_COVERED[0],
+    "several rows of one person, unless the unit says so: k rows cost k times epsilon, at a larger delta",
+    NOT_COVERED[2],
     "who can read the table, the machine's memory or its clock while the model is made",
 ];
+
+/// How wide the text is.
+const WIDTH: usize = 80;
 
 impl Certificate {
     /// The certificate of a run that went through `stages` under `sampler`.
@@ -99,6 +115,7 @@ impl Certificate {
             accountant: "none: no noise was added".into(),
             curve: Vec::new(),
             tuning: None,
+            rows_used: None,
             public,
             randomness: source.map_or("none".into(), |s| s.to_string()),
             allocation: None,
@@ -106,12 +123,14 @@ impl Certificate {
             not_covered: NOT_COVERED.map(String::from).to_vec(),
             made_by: concat!("quietly ", env!("CARGO_PKG_VERSION")).into(),
         };
+        // The stages are those of one row, of which a unit may have several.
+        let (one, group) = (asked.of_one_row()?, asked.group());
         if asked.is_private() && stages.is_empty() {
             certificate.epsilon = 0.0;
             certificate.accountant = "none needed: nothing was asked of the data".into();
         } else if asked.is_pure() {
             let price = pure_epsilon(sampler, stages, asked.neighbours());
-            let price = price.expect("a plan with delta 0 asks nothing else");
+            let price = group.epsilon(price.expect("a plan with delta 0 asks nothing else"));
             assert!(price <= asked.epsilon(), "a plan never costs more than was asked");
             certificate.epsilon = price;
             certificate.accountant = "pure epsilons add up; of parts the dearest counts".into();
@@ -121,17 +140,25 @@ impl Certificate {
                 Some(price) => price,
                 None => {
                     let event = event(sampler, stages)?;
-                    let price =
-                        quietly_accounting::epsilon(&event, asked.neighbours(), asked.delta())?;
+                    let price = quietly_accounting::epsilon(&event, one.neighbours(), one.delta())?;
                     (price.upper, price.method)
                 }
             };
+            let epsilon = group.epsilon(epsilon);
             assert!(epsilon <= asked.epsilon(), "a plan never costs more than was asked");
             (certificate.epsilon, certificate.accountant) = (epsilon, theorem.into());
             let curve = remembered::curve(sampler, stages, asked.neighbours())?;
-            certificate.curve = curve.into_iter().filter(|(_, e)| e.is_finite()).collect();
+            let curve = curve.into_iter().map(|point| group.point(point));
+            certificate.curve = curve.filter(|(d, e)| *d < 1.0 && e.is_finite()).collect();
         }
         Ok(certificate)
+    }
+
+    /// Says that names of features came from the table, where they did.
+    pub(crate) fn add_header(&mut self, encoding: &Encoding) {
+        if encoding.names_from_header() {
+            self.public.push("the names in the table's first line".into());
+        }
     }
 
     /// Records how rows came to their steps.
@@ -144,17 +171,19 @@ impl Certificate {
         );
     }
 
-    /// Whether the questions that are listed cost what is said, by the accountant once more: a file can be changed.
+    /// Whether the questions that are listed cost what is said, by the accountant once more, and the rest says what the parts are: a file
+    /// can be changed.
     ///
-    /// That is consistency, and no signature: whoever changes all of it alike is not found out.
+    /// That is consistency, and no signature: a change of all parts alike is not found out.
     pub fn adds_up(&self) -> bool {
         let Certificate { asked, sampler, stages, .. } = self;
+        let Ok(one) = asked.of_one_row() else { return false };
         let price = if !asked.is_private() {
             Some(f64::INFINITY)
         } else if let Some(tuned) = &self.tuning {
             match stages.is_empty() {
-                true => tuned.price(None, asked),
-                false => event(*sampler, stages).ok().and_then(|e| tuned.price(Some(e), asked)),
+                true => tuned.price(None, &one),
+                false => event(*sampler, stages).ok().and_then(|e| tuned.price(Some(e), &one)),
             }
         } else if stages.is_empty() {
             Some(0.0)
@@ -162,13 +191,53 @@ impl Certificate {
             pure_epsilon(*sampler, stages, asked.neighbours())
         } else {
             let price =
-                |event| quietly_accounting::epsilon(&event, asked.neighbours(), asked.delta()).ok();
+                |event| quietly_accounting::epsilon(&event, one.neighbours(), one.delta()).ok();
             event(*sampler, stages).ok().and_then(price).map(|answer| answer.upper)
         };
-        let fits =
-            |price: f64| price <= self.epsilon * (1.0 + 1e-6) && self.epsilon <= asked.epsilon();
+        let fits = |price: f64| {
+            let price = asked.group().epsilon(price);
+            price <= self.epsilon * (1.0 + 1e-6) && self.epsilon <= asked.epsilon()
+        };
         let possible = !asked.is_private() || goes_with(*sampler, asked.neighbours());
-        possible && price.is_some_and(fits) && self.has_its_curve()
+        possible
+            && price.is_some_and(fits)
+            && self.has_its_curve()
+            && self.contradiction().is_none()
+    }
+
+    /// What in it cannot stand beside the rest, if anything: found without an accountant.
+    pub(crate) fn contradiction(&self) -> Option<&'static str> {
+        let (private, seed) = (Source::OperatingSystem.to_string(), |text: &str| {
+            let number =
+                text.strip_prefix("ChaCha20, fixed seed ")?.strip_suffix(": NOT PRIVATE")?;
+            number.parse::<u64>().ok()
+        });
+        let known = |text: &str| text == private || text == "none" || seed(text).is_some();
+        let allocation = self.allocation.as_ref();
+        let mut sources = allocation.map(|a| &a.randomness).into_iter().chain([&self.randomness]);
+        let lines = |built_in: &[&str]| {
+            let found = self.not_covered.iter().map(String::as_str).take(built_in.len());
+            found.eq(built_in.iter().copied())
+        };
+        let for_tests = self.randomness != private
+            || allocation.is_some_and(|a| a.randomness != private || a.test_only);
+        if !sources.all(|text| known(text)) {
+            Some("its \"randomness\" is none that this program has")
+        } else if self.test_only != for_tests {
+            Some("its \"test_only\" contradicts its \"randomness\"")
+        } else if allocation.is_some_and(|a| a.test_only != (a.randomness != private)) {
+            Some("its \"allocation\" contradicts itself")
+        } else if !lines(&NOT_COVERED) && !lines(&NOT_COVERED_BEFORE) {
+            Some("its \"not_covered\" does not begin with what no certificate covers")
+        } else if self.asked.is_private()
+            && self.stages.is_empty()
+            && self.epsilon != 0.0
+            && self.tuning.is_none()
+        {
+            Some("it lists no question, and a price")
+        } else {
+            None
+        }
     }
 
     /// Whether no point of the curve promises more than the questions do.
@@ -184,25 +253,37 @@ impl Certificate {
         else {
             return false;
         };
+        let right: Vec<_> = right.into_iter().map(|point| asked.group().point(point)).collect();
         let kept = |(delta, epsilon): &(f64, f64)| {
-            let known = right.iter().rev().find(|(at, _)| *at <= delta * (1.0 + 1e-9));
-            known.is_some_and(|(_, least)| *epsilon >= least * (1.0 - 1e-6))
+            let holds = |(at, least): &(f64, f64)| {
+                *at <= delta * (1.0 + 1e-9) && *epsilon >= least * (1.0 - 1e-6)
+            };
+            right.iter().any(holds)
         };
         curve.iter().all(kept)
     }
 
-    /// What the price means for one person, in words.
+    /// What the price means for one unit, in words.
     ///
     /// (ε, δ) bounds the accuracy of any guess from even odds by (e^ε + δ)/(1 + e^ε).
     pub fn odds(&self) -> String {
+        self.odds_of(&self.unit)
+    }
+
+    pub(crate) fn odds_of(&self, unit: &str) -> String {
         let right = 100.0 * (1.0 + self.asked.delta() * (-self.epsilon).exp())
             / (1.0 + (-self.epsilon).exp());
         if !self.asked.is_private() || right > 99.94 {
             return "this model gives no meaningful protection to anybody in the table.".into();
         }
         let right = (10.0 * right * (1.0 - 1e-12)).ceil() / 10.0;
+        let unit = if self.asked.rows_per_unit() == 1 { "row" } else { unit };
+        let guess = match self.asked.neighbours() {
+            Neighbours::AddRemove => format!("whether a certain {unit} is in the table"),
+            Neighbours::ReplaceOne => format!("which of two values a certain {unit} has"),
+        };
         format!(
-            "if someone's guess about you was 50 : 50, with this model in hand it is right at most {right:.1} times \
+            "if someone's guess {guess} was 50 : 50 before, then after seeing the model it is right at most {right:.1} times \
              in 100."
         )
     }
@@ -255,14 +336,43 @@ impl Certificate {
         ))
     }
 
-    /// "one person is in the table or not" and the like.
+    /// What is protected: "whether one row is in the table" and the like.
     pub fn relation(&self) -> String {
-        let unit = &self.unit;
-        match self.asked.neighbours() {
-            Neighbours::AddRemove => format!("one {unit} is in the table or not"),
-            Neighbours::ReplaceOne => {
-                format!("one {unit} has other values; the number of rows is public")
+        self.relation_of(&self.unit)
+    }
+
+    pub(crate) fn relation_of(&self, unit: &str) -> String {
+        match (self.asked.neighbours(), self.asked.rows_per_unit()) {
+            (Neighbours::AddRemove, 1) => "whether one row is in the table".into(),
+            (Neighbours::AddRemove, k) => {
+                format!("whether one {unit}, with up to {k} rows, is in the table")
             }
+            (Neighbours::ReplaceOne, 1) => {
+                "the values of one row; the number of rows is public".into()
+            }
+            (Neighbours::ReplaceOne, k) => {
+                format!("the values of one {unit} in up to {k} rows; the number of rows is public")
+            }
+        }
+    }
+
+    /// What the unit is, and who is not protected.
+    pub fn scope(&self) -> String {
+        self.scope_of(&self.unit)
+    }
+
+    pub(crate) fn scope_of(&self, unit: &str) -> String {
+        match self.asked.rows_per_unit() {
+            1 => {
+                let named = if unit == "row" { String::new() } else { format!(" (called {unit})") };
+                format!(
+                    "one row{named}; if a person has several rows, they are NOT protected at this epsilon"
+                )
+            }
+            k => format!(
+                "one {unit}, up to {k} rows each, as the schema declares; a {unit} with more rows is NOT protected at \
+                 this epsilon"
+            ),
         }
     }
 }
@@ -290,8 +400,10 @@ impl fmt::Display for Certificate {
             self.asked.delta_in_words()
         )?;
         writeln!(f, "protects {} ({})", self.relation(), self.asked.neighbours().name())?;
-        writeln!(f, "in words {}", self.odds())?;
-        writeln!(f, "asked    {}:", self.sampler)?;
+        paragraph(f, "unit     ", &self.scope())?;
+        paragraph(f, "in words ", &self.odds())?;
+        let each = if self.asked.rows_per_unit() == 1 { "" } else { "; the noise is for one row" };
+        writeln!(f, "releases {}{each}:", self.sampler)?;
         for stage in &self.stages {
             for charge in &stage.charges {
                 let how = self.how(charge);
@@ -305,7 +417,10 @@ impl fmt::Display for Certificate {
             }
         }
         if let Some(chosen) = self.chosen() {
-            writeln!(f, "chosen   {chosen}")?;
+            paragraph(f, "chosen   ", &chosen)?;
+        }
+        if let Some(used) = &self.rows_used {
+            writeln!(f, "rows     {used}")?;
         }
         writeln!(
             f,
@@ -316,8 +431,28 @@ impl fmt::Display for Certificate {
         if let Some(allocation) = &self.allocation {
             writeln!(f, "steps    {allocation}")?;
         }
-        writeln!(f, "public   {}", self.public.join("; "))?;
-        writeln!(f, "not      {}", self.not_covered.join(";\ncovered  "))?;
+        for (heading, items) in [("Public", &self.public), ("Not covered", &self.not_covered)] {
+            writeln!(f, "{heading}")?;
+            items.iter().try_for_each(|item| paragraph(f, "  - ", item))?;
+        }
         write!(f, "made by  {}", self.made_by)
     }
 }
+
+/// A paragraph after `label`, its further lines indented alike.
+fn paragraph(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::Result {
+    let (mut line, mut words) = (String::from(label), 0);
+    for word in text.split_whitespace() {
+        if words > 0 && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            writeln!(f, "{line}")?;
+            (line, words) = (" ".repeat(label.len()), 0);
+        }
+        let gap = if words > 0 { " " } else { "" };
+        line += &format!("{gap}{word}");
+        words += 1;
+    }
+    writeln!(f, "{line}")
+}
+
+#[cfg(test)]
+mod tests;

@@ -40,10 +40,12 @@ mod loss;
 #[cfg(test)]
 mod method_tests;
 mod minimise;
+mod newton;
 mod perturb;
 mod phased_erm;
 mod phased_sgd;
 mod phases;
+mod plain;
 #[cfg(test)]
 mod plan_tests;
 pub(crate) mod planning;
@@ -63,6 +65,7 @@ mod rival_tests;
 pub(crate) mod run;
 mod scaling;
 mod set;
+mod shift;
 mod softmax;
 mod spread;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::{
 };
 
 use quietly_data::{Encoding, Part, Private, Source, Table};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     error::Error,
@@ -13,6 +13,7 @@ use crate::{
     keeper::Keeper,
     prepared::Preparing,
     question::{Answer, Question},
+    wire::{Foreign, opened, sealed},
 };
 
 /// How rows are read: all of it is public.
@@ -121,6 +122,8 @@ impl Worker {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Order {
+    /// Do nothing, to find out whether all parts are of one build before anything is charged.
+    Check,
     /// Answer a question.
     Ask(Errand),
     /// Group the records of every part by step, and tell how many each has.
@@ -154,50 +157,56 @@ impl Order {
     /// [`Error::Data`] or [`Error::File`] if a part cannot be read or written; no row can cause an error.
     pub fn run(&self, loads: &[Load]) -> Result<Private<Vec<u8>>, Error> {
         match self {
+            Order::Check => Ok(Private::new(sealed(&[]))),
             Order::Ask(errand) => {
                 let parts: Vec<Part> = loads.iter().map(|load| load.part.clone()).collect();
-                Ok(errand.run(&parts, 1)?.map(|answer| answer.to_bytes()))
+                Ok(errand.run(&parts, 1)?.map(|answer| sealed(&answer.to_bytes())))
             }
             Order::Prepare(preparing) => {
-                let write = |load: &Load| preparing.write(load.number, &load.part);
+                let write = |load: &Load| preparing.group(load.number, &load.part)?.name();
                 let sizes = loads.iter().map(write).collect::<Result<Vec<_>, _>>()?;
                 let bytes = sizes.iter().flatten().flat_map(|size| size.to_le_bytes());
-                Ok(Private::new(bytes.collect()))
+                Ok(Private::new(sealed(&bytes.collect::<Vec<u8>>())))
             }
         }
     }
-}
-
-/// What travels, as bytes. They may hold secrets: keep them from logs.
-pub fn to_bytes(what: &impl Serialize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    ciborium::into_writer(what, &mut bytes).expect("plain fields");
-    bytes
-}
-
-/// From such bytes; none if they are not.
-pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
-    ciborium::from_reader(bytes).ok()
 }
 
 impl Work {
-    /// The answer of all tasks together; none if something is missing.
-    pub fn answer(&self, done: &[Vec<u8>]) -> Option<Private<Answer>> {
-        let Order::Ask(Errand { question, .. }) = &self.order else { return None };
-        let mut all = question.nothing();
-        for bytes in done {
-            all.add(&Answer::from_bytes(bytes, question)?);
-        }
-        (done.len() == self.tasks.len()).then(|| Private::new(all))
+    /// Whether whoever did the tasks is of this build.
+    ///
+    /// # Errors
+    ///
+    /// [`Foreign`] if not, or if something is missing.
+    pub fn check(&self, done: &[Vec<u8>]) -> Result<(), Foreign> {
+        self.bodies(done).map(|_| ())
     }
 
-    /// How many records of every part are in each of `steps` steps, in the order of their numbers; none if something is missing.
-    pub fn sizes(&self, done: &[Vec<u8>], steps: usize) -> Option<Vec<Vec<u64>>> {
+    /// The answer of all tasks together.
+    ///
+    /// # Errors
+    ///
+    /// [`Foreign`] if another build answered, if it answers another question, or if something is missing.
+    pub fn answer(&self, done: &[Vec<u8>]) -> Result<Private<Answer>, Foreign> {
+        let Order::Ask(Errand { question, .. }) = &self.order else { return Err(Foreign::Bytes) };
+        let mut all = question.nothing();
+        for bytes in self.bodies(done)? {
+            all.add(&Answer::from_bytes(bytes, question).ok_or(Foreign::Bytes)?);
+        }
+        Ok(Private::new(all))
+    }
+
+    /// How many records of every part are in each of `steps` steps, in the order of their numbers.
+    ///
+    /// # Errors
+    ///
+    /// [`Foreign`] if another build answered, or if something is missing.
+    pub fn sizes(&self, done: &[Vec<u8>], steps: usize) -> Result<Vec<Vec<u64>>, Foreign> {
         let mut all: Vec<(usize, Vec<u64>)> = Vec::new();
-        for (loads, bytes) in self.tasks.iter().zip(done) {
+        for (loads, bytes) in self.tasks.iter().zip(self.bodies(done)?) {
             let (sizes, rest) = bytes.as_chunks::<8>();
             if !rest.is_empty() || sizes.len() != loads.len() * steps {
-                return None;
+                return Err(Foreign::Bytes);
             }
             let sizes: Vec<u64> = sizes.iter().map(|size| u64::from_le_bytes(*size)).collect();
             let parts = loads.iter().zip(sizes.chunks(steps));
@@ -205,8 +214,15 @@ impl Work {
         }
         all.sort();
         let whole = all.iter().enumerate().all(|(k, (number, _))| k == *number);
-        (whole && done.len() == self.tasks.len())
-            .then(|| all.into_iter().map(|(_, sizes)| sizes).collect())
+        let sizes = || all.into_iter().map(|(_, sizes)| sizes).collect();
+        if whole { Ok(sizes()) } else { Err(Foreign::Bytes) }
+    }
+
+    /// What every task came to.
+    fn bodies<'a>(&self, done: &'a [Vec<u8>]) -> Result<Vec<&'a [u8]>, Foreign> {
+        let bodies: Vec<&[u8]> =
+            done.iter().map(|bytes| opened(bytes)).collect::<Result<_, _>>()?;
+        if bodies.len() == self.tasks.len() { Ok(bodies) } else { Err(Foreign::Bytes) }
     }
 }
 

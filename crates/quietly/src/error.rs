@@ -32,8 +32,8 @@ pub enum Error {
     /// Rows on other machines could not be asked.
     #[error("the cluster at {address} gave no answer: {why}")]
     Elsewhere { address: String, why: String },
-    /// The run was asked to stop. Nothing was saved.
-    #[error("stopped before the end; nothing was saved")]
+    /// The run was asked to stop. Nothing was released.
+    #[error("stopped before the end; nothing was released")]
     Stopped,
 }
 
@@ -74,7 +74,10 @@ impl Error {
     pub fn is_refusal(&self) -> bool {
         use quietly_data::Error as Data;
         match self {
-            Error::Data(error) => !matches!(error, Data::Unreadable { .. } | Data::Damaged { .. }),
+            Error::Data(error) => {
+                use Data::{Damaged, Foreign, Unreadable};
+                !matches!(error, Unreadable { .. } | Damaged { .. } | Foreign { .. })
+            }
             Error::Accounting(_)
             | Error::Parameter { .. }
             | Error::TooLarge { .. }
@@ -100,7 +103,9 @@ impl Error {
                 "is the scheduler running, are there executors, and do they see the same files? No model was made; with \
                  --checkpoint the same command goes on where this one stopped"
             }
-            Error::Stopped => "start again when you like; nothing was written",
+            Error::Stopped => {
+                "what was charged to a ledger stays charged; with --checkpoint the same command goes on without a new charge"
+            }
         }
         .into()
     }

@@ -69,7 +69,7 @@ pub(crate) fn fit(
     };
 
     // 1. The target.
-    let (scale, centre) = target(rows, unit, door)?;
+    let (scale, centre) = target(plan, rows, unit, door)?;
     if design.reach == Reach::Centre {
         return Ok((centre, vec![0.0; width]));
     }
@@ -257,8 +257,9 @@ pub(crate) fn middle(thresholds: &[f64], k: usize) -> f64 {
     (thresholds[k.saturating_sub(1)] * thresholds[k]).sqrt()
 }
 
-/// The private scale of y, and its median on a grid of that size.
+/// The private scale of y, and its median on a grid of that size. The number of rows is released with them.
 pub(crate) fn target(
+    plan: &Plan,
     rows: &mut dyn Keeper,
     unit: &Unit,
     door: &mut Door,
@@ -266,7 +267,10 @@ pub(crate) fn target(
     let wide = quarters(1.0, -80, 1);
     let sizes = Question::targets(*unit, Bins::Sizes(wide.clone()));
     let counts = door.ask(rows, 0, &sizes)?.map(Answer::counts);
+    // Every row has its target in one of the bins.
+    let count = counts.as_ref().map(|counts| counts.iter().sum());
     let scale = size(&wide, door.quantile(SCALE, LEVEL, counts)?);
+    door.count_rows(plan, 1, count)?;
     let places = Question::targets(*unit, Bins::Centres(scale));
     let counts = door.ask(rows, 0, &places)?.map(Answer::counts);
     Ok((scale, centres(scale).0[door.quantile(CENTRE, 0.5, counts)?]))

@@ -18,28 +18,48 @@
 //! table, is marked with it. What the run is about (the table and its allocation, how it is read, what is charged for it) is in the first
 //! line, too: a run that goes on is about the same.
 //!
-//! This counts on there being one journal, which only grows. A lock keeps out a second run, and a copy under another inode is refused. But
-//! whoever puts an older state of it back in its place (a copy over it, a snapshot of the machine) and goes on has the later steps released
-//! once more: that is another run, and to be paid for. A page that was being written when the machine stopped is cut off. Keep the
-//! journal where the table is, until the run is over.
+//! # Why an older journal does not release a page twice
+//!
+//! A journal is a file, and files are copied, linked and restored from backups. So that does not count: how far a run came is
+//! in its *mark*, outside the journal, in `LEDGER.runs/RUN` or, without a ledger, in `JOURNAL.head`. Each line has the digest
+//! of the one before. The mark holds the newest page, and is replaced and flushed before that page is written to the journal.
+//! A journal that goes on has all marked pages, or all but the newest, which is then taken from the mark. Any other is refused.
+//!
+//! A run that has ended never goes on: the ledger says so, or `JOURNAL.done`. The end is written when the model is safe.
+//! Until then a run that goes on makes the same model from the same pages, and releases nothing.
+//!
+//! This does not see ledger, marks and journal put back to an older state all together, as a snapshot of the machine does.
+//! Keep them where the table is: until the run is over they are as secret as the table.
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
-    io::{Read, Seek, SeekFrom, Write},
+    io::{Read, Seek, SeekFrom},
     path::{Path, PathBuf},
 };
 
-use quietly_noise::Key;
 use serde::{Deserialize, Serialize};
 
-use crate::{error::Error, plan::Plan};
+use self::mark::{Mark, Place, State};
+use crate::{
+    disk,
+    error::Error,
+    ledger::{self, Ledger, digest},
+    plan::Plan,
+};
+
+mod mark;
 
 /// Where the releases of a run are written down.
 pub struct Journal {
     path: PathBuf,
     file: File,
     header: Header,
-    /// Whether the first line is there.
-    begun: bool,
+    place: Place,
+    /// Whether the file is of no use unless the run begins.
+    new: bool,
+    /// How far the run came; `None` before it is begun.
+    mark: Option<Mark>,
+    /// Keeps other processes out of the run, whatever they call its journal.
+    lock: Option<File>,
     /// What was released before, question by question.
     before: std::vec::IntoIter<Vec<Release>>,
     /// What is left of the page that is read, if the question is an old one.
@@ -59,103 +79,192 @@ pub(crate) enum Release {
 }
 
 /// The first line: what run this is.
-#[derive(PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 struct Header {
     quietly_journal: u32,
     made_by: String,
     plan: Plan,
     about: String,
     seed: Option<u64>,
-    inode: String,
+    /// The ledger that it was charged to.
+    ledger: Option<PathBuf>,
+    /// Where the journal is, if no ledger knows the run: a copy elsewhere is refused.
+    place: Option<PathBuf>,
     run: String,
+}
+
+/// A line after the first.
+#[derive(Serialize, Deserialize)]
+struct Page {
+    prev: String,
+    page: Vec<Release>,
 }
 
 impl Journal {
     /// Opens the journal of a run of this plan, or makes one ready. `about` tells all else that makes a run what it is: the table and
-    /// its allocation, how it is read, where it is charged. `seed` is that of the noise, if it has one.
+    /// its allocation, how it is read. `seed` is that of the noise, if it has one; `ledger` is what the run is charged to.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if that cannot be done, another run has it open, or it is a copy or that of another run.
-    pub fn open(path: &Path, plan: &Plan, about: &str, seed: Option<u64>) -> Result<Self, Error> {
+    /// [`Error::File`] if that cannot be done, another run has it open, it is that of another run or of one that has ended, or it
+    /// is older than what the run has released.
+    pub fn open(
+        path: &Path,
+        plan: &Plan,
+        about: &str,
+        seed: Option<u64>,
+        ledger: Option<&Ledger>,
+    ) -> Result<Self, Error> {
         let told = |why: &dyn std::fmt::Display| told(path, why);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path).map_err(|e| told(&e))?;
+        let mut file = disk::private(&mut options, path).map_err(|e| told(&e))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(told(&BUSY)),
             Err(TryLockError::Error(error)) => return Err(told(&error)),
         }
-        let inode = inode(&file.metadata().map_err(|e| told(&e))?);
         // A run that has just finished deletes its journal: what is locked may be no longer what is there.
-        if fs::metadata(path).map_or(true, |there| self::inode(&there) != inode) {
+        if !disk::names(path, &file).map_err(|e| told(&e))? {
             return Err(told(&BUSY));
         }
-        let name = Key::from_os()?.stream("the name of a run").bits(0)?.word()?;
-        let mut header = Header {
-            quietly_journal: 2,
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(|_| told(&NONE))?;
+        // A line without its end was not finished.
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let lines: Vec<&str> = text[..whole].lines().collect();
+        let here = fs::canonicalize(path).map_err(|e| told(&e))?;
+        let charged = match ledger {
+            Some(ledger) => Some(fs::canonicalize(ledger.path()).map_err(|e| told(&e))?),
+            None => None,
+        };
+        let header = Header {
+            quietly_journal: 3,
             made_by: concat!("quietly ", env!("CARGO_PKG_VERSION")).into(),
             plan: plan.clone(),
             about: about.into(),
             seed,
-            inode,
-            run: format!("run {name:016x}"),
+            place: charged.is_none().then(|| here.clone()),
+            ledger: charged.clone(),
+            run: ledger::name()?,
         };
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(|e| told(&e))?;
-        // A line without its end was not finished.
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        let mut lines = text[..whole].lines();
-        match lines.next() {
-            None if text.is_empty() || text.starts_with("{\"quietly_journal\"") => {}
-            None => return Err(told(&"this is not the journal of a run; name another file")),
-            Some(line) => {
-                let there: Header = serde_json::from_str(line)
-                    .map_err(|_| told(&"this is not the journal of a run of this version"))?;
-                if there.inode != header.inode {
-                    return Err(told(&COPY));
-                }
-                header.run.clone_from(&there.run);
-                if there != header {
-                    return Err(told(&OTHER));
-                }
-            }
-        }
-        let pages: Result<Vec<Vec<Release>>, Error> =
-            lines.map(|line| serde_json::from_str(line).map_err(|_| told(&CHANGED))).collect();
-        file.set_len(whole as u64).map_err(|e| told(&e))?;
-        file.seek(SeekFrom::End(0)).map_err(|e| told(&e))?;
-        Ok(Journal {
+        let place = charged.map_or(Place::Journal(here), Place::Ledger);
+        let mut journal = Journal {
             path: path.into(),
             file,
             header,
-            begun: whole > 0,
-            before: pages?.into_iter(),
+            place,
+            new: true,
+            mark: None,
+            lock: None,
+            before: Vec::new().into_iter(),
             reading: None,
             writing: None,
-        })
+        };
+        match lines.split_first() {
+            None if text.is_empty() || text.starts_with("{\"quietly_journal\"") => {}
+            None => {
+                journal.new = false;
+                return Err(told(&NONE));
+            }
+            Some((first, pages)) => {
+                journal.new = false;
+                let there: Header = serde_json::from_str(first)
+                    .map_err(|_| told(&"this is not the journal of a run of this version"))?;
+                journal.header.run.clone_from(&there.run);
+                journal.resume(&there, first, pages)?;
+            }
+        }
+        if !lines.is_empty() || !text.is_empty() {
+            let kept = if lines.is_empty() { 0 } else { whole as u64 };
+            disk::cut(&journal.file, kept).map_err(|e| told(&e))?;
+            journal.file.seek(SeekFrom::End(0)).map_err(|e| told(&e))?;
+            journal.restore(lines.len())?;
+        }
+        Ok(journal)
+    }
+
+    /// Checks what is there against what is known outside, and reads the pages.
+    fn resume(&mut self, there: &Header, first: &str, pages: &[&str]) -> Result<(), Error> {
+        let mut last = first.to_string();
+        let told = |why: &dyn std::fmt::Display| told(&self.path, why);
+        if there.place != self.header.place && there.ledger == self.header.ledger {
+            return Err(told(&COPY));
+        }
+        if *there != self.header {
+            return Err(told(&OTHER));
+        }
+        let may_go_on = || match self.place.state(&there.run)? {
+            State::Finished => Err(told(&DONE)),
+            State::Unknown => Err(told(&UNCHARGED)),
+            State::Begun => Ok(()),
+        };
+        may_go_on()?;
+        let lock = self.place.lock(&there.run)?;
+        // Before it was locked another process may have ended it.
+        may_go_on()?;
+        let mark = self.place.read(&there.run).ok_or_else(|| told(&UNMARKED))?;
+        let mut read = Vec::new();
+        let marked = (pages.len() + 1 == mark.pages).then_some(mark.last.as_str());
+        for line in pages.iter().copied().chain(marked) {
+            let page: Page = serde_json::from_str(line).map_err(|_| told(&CHANGED))?;
+            if page.prev != digest(&last) {
+                return Err(told(&CHANGED));
+            }
+            read.push(page.page);
+            last = line.to_string();
+        }
+        if read.len() != mark.pages || digest(&last) != mark.head() {
+            return Err(if read.len() < mark.pages { told(&OLD) } else { told(&CHANGED) });
+        }
+        (self.mark, self.lock) = (Some(mark), lock);
+        self.before = read.into_iter();
+        Ok(())
+    }
+
+    /// Writes the page that the mark has and the journal lacks.
+    fn restore(&mut self, lines: usize) -> Result<(), Error> {
+        match &self.mark {
+            Some(mark) if mark.pages == lines => {
+                let line = mark.last.clone() + "\n";
+                disk::append(&mut self.file, line.as_bytes()).map_err(|e| told(&self.path, &e))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The δ that the plan of a journal was made for: a run that goes on has the same.
+    pub fn delta(path: &Path) -> Option<f64> {
+        let text = fs::read_to_string(path).ok()?;
+        let header: Header = serde_json::from_str(text.lines().next()?).ok()?;
+        Some(header.plan.budget.delta())
     }
 
     /// Whether a run was begun: what it costs was charged then.
     pub fn is_begun(&self) -> bool {
-        self.begun
+        self.mark.is_some()
     }
 
     /// Begins a run, if it is not begun: to be called after it was charged, and before anything is asked.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if that cannot be written.
+    /// [`Error::File`] if that cannot be written, or the run was not charged to the journal's ledger.
     pub fn begin(&mut self) -> Result<(), Error> {
-        if !self.begun {
-            let line = serde_json::to_string(&self.header).expect("plain fields");
-            self.line(line)?;
-            flush_name(&self.path).map_err(|e| told(&self.path, &e))?;
-            self.begun = true;
+        if self.mark.is_some() {
+            return Ok(());
         }
+        let run = self.header.run.clone();
+        if self.place.state(&run)? != State::Begun {
+            return Err(told(&self.path, &UNCHARGED));
+        }
+        let lock = self.place.lock(&run)?;
+        let last = serde_json::to_string(&self.header).expect("plain fields");
+        let mark = Mark { run, pages: 0, last };
+        self.place.write(None, &mark)?;
+        self.line(&mark.last)?;
+        disk::flush_name(&self.path).map_err(|e| told(&self.path, &e))?;
+        (self.mark, self.lock) = (Some(mark), lock);
         Ok(())
     }
 
@@ -208,70 +317,62 @@ impl Journal {
         }
     }
 
-    /// The last page is on the disk when this returns.
+    /// The last page is on the disk when this returns: in the mark first, then in the journal.
     pub(crate) fn flush(&mut self) -> Result<(), Error> {
-        match self.writing.take() {
-            Some(page) => self.line(serde_json::to_string(&page).expect("plain fields")),
-            None => Ok(()),
-        }
+        let Some(page) = self.writing.take() else { return Ok(()) };
+        let known = self.mark.clone().ok_or_else(|| told(&self.path, &UNCHARGED))?;
+        let page = Page { prev: known.head(), page };
+        let mark = Mark {
+            run: known.run.clone(),
+            pages: known.pages + 1,
+            last: serde_json::to_string(&page).expect("plain fields"),
+        };
+        self.place.write(Some(&known), &mark)?;
+        self.line(&mark.last)?;
+        self.mark = Some(mark);
+        Ok(())
     }
 
-    fn line(&mut self, mut line: String) -> Result<(), Error> {
-        line.push('\n');
-        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_all());
-        written.map_err(|e| told(&self.path, &e))
+    fn line(&mut self, line: &str) -> Result<(), Error> {
+        let line = format!("{line}\n");
+        disk::append(&mut self.file, line.as_bytes()).map_err(|e| told(&self.path, &e))
     }
 
-    /// Deletes the journal: to be called when the model is safe.
+    /// Ends the run, and deletes its journal: to be called when the model is safe. It never goes on afterwards.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if it is still there.
+    /// [`Error::File`] if the end cannot be written, or the journal is still there.
     pub fn finish(self) -> Result<(), Error> {
-        fs::remove_file(&self.path).map_err(|e| told(&self.path, &e))
+        self.place.finish(&self.header.run)?;
+        let removed = disk::remove(&self.path).and_then(|()| self.place.clear(&self.header.run));
+        removed.map_err(|e| told(&self.path, &e))
     }
 }
 
 impl Drop for Journal {
     fn drop(&mut self) {
         // What was never begun leaves nothing behind.
-        if !self.begun {
-            let _ = fs::remove_file(&self.path);
+        if self.new && self.mark.is_none() {
+            let _ = disk::remove(&self.path);
         }
     }
 }
 
 const BUSY: &str = "another run is at work here";
-const COPY: &str = "this journal was copied from another place: two runs that go on from it would release a step twice; \
+const NONE: &str = "this is not the journal of a run; name another file";
+const COPY: &str = "this journal was copied or moved from another place: two runs that go on from it would release a step twice; \
                     go on with the first one, or delete this one and begin anew";
 const OTHER: &str = "this is the journal of another run: another plan, another table, another ledger, another seed or another version; \
                      name another file, or delete this one to begin anew, and count what it released";
 const CHANGED: &str = "this journal was changed, or is not of this run; delete it to begin anew, and count what it released";
+const OLD: &str = "this journal is older than what its run released: going on would release steps once more; \
+                   put the newest one back, or delete it to begin anew, at the whole price";
+const DONE: &str = "the run of this journal has ended, and its model was made; delete the journal to begin another run, at its price";
+const UNCHARGED: &str = "the run of this journal is not in its ledger; delete the journal to begin anew, at the whole price";
+const UNMARKED: &str = "nothing beside this journal says how far its run came: it was copied from another place, or its mark \
+                        was deleted; delete the journal to begin anew, at the whole price";
 
 fn told(path: &Path, why: &dyn std::fmt::Display) -> Error {
     Error::File { path: path.display().to_string(), why: why.to_string() }
-}
-
-/// What tells a file from its copies, where there is such a thing.
-fn inode(file: &fs::Metadata) -> String {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        format!("{}:{}", file.dev(), file.ino())
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = file;
-        String::new()
-    }
-}
-
-/// The name itself must be on the disk too, where folders can be flushed.
-pub(crate) fn flush_name(path: &Path) -> std::io::Result<()> {
-    #[cfg(unix)]
-    {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
-    }
-    Ok(())
 }

@@ -4,6 +4,8 @@
 //! is in it, as there is none in a certificate.
 use std::fmt::Write as _;
 
+use quietly_data::is_hidden;
+
 use crate::{certificate::Certificate, model::Model, plan::Plan};
 
 mod curve;
@@ -16,7 +18,7 @@ const COVERED: [&str; 3] = [
 ];
 
 /// What may go wrong beside the mathematics, who takes care of it, and how.
-const HAZARDS: [(&str, &str, &str); 8] = [
+const HAZARDS: [(&str, &str, &str); 7] = [
     (
         "floating point",
         "covered",
@@ -38,11 +40,6 @@ const HAZARDS: [(&str, &str, &str); 8] = [
         "if this model is the best of several fits, all of those fits were spent",
     ),
     (
-        "several rows of one person",
-        "yours to check",
-        "the unit is one row: k rows cost k times epsilon, at a larger delta",
-    ),
-    (
         "scores on sensitive rows",
         "yours to check",
         "accuracy that was computed from the rows, without noise, is a release of its own and is not in this price",
@@ -50,7 +47,7 @@ const HAZARDS: [(&str, &str, &str); 8] = [
     (
         "clocks and memory",
         "not covered",
-        "how long the fit took, and what others on the same machine could see of it",
+        "how long the fit took, and what others on the same machine could see of it; the quietly command leaves no core files, other programs may",
     ),
     (
         "access",
@@ -62,7 +59,7 @@ const HAZARDS: [(&str, &str, &str); 8] = [
 impl Certificate {
     /// The label: one HTML page with everything that the certificate says, the odds first.
     pub fn label(&self) -> String {
-        self.page("A release")
+        self.page(("A release", "A release"), None)
     }
 
     /// The same in brief, to stand within another page: a notebook, say.
@@ -79,22 +76,37 @@ impl Certificate {
                 &format!("<tr><td>{name}</td><td style=\"text-align:left\">{value}</td></tr>"),
             );
         }
-        html + "</table>\n</div>\n"
+        add(&mut html, "</table>");
+        for (heading, items) in self.lists() {
+            add(&mut html, &format!("<p style=\"margin:.3em 0\"><b>{heading}</b></p>"));
+            add(&mut html, &list(items));
+        }
+        html + "</div>\n"
     }
 
-    fn page(&self, what: &str) -> String {
+    /// What is public and what is not covered, in the words and the order of the text.
+    fn lists(&self) -> [(&'static str, &[String]); 2] {
+        [("Public", &self.public), ("Not covered", &self.not_covered)]
+    }
+
+    /// The page of a release: its name as text and as HTML, and the file's digest.
+    fn page(&self, (title, what): (&str, &str), digest: Option<&str>) -> String {
         let mut html = format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-             <meta name=\"viewport\" content=\"width=device-width\">\n<title>Privacy label: {what}</title>\n\
+             <meta name=\"viewport\" content=\"width=device-width\">\n<title>Privacy label: {title}</title>\n\
              <style>{STYLE}</style>\n</head>\n<body>\n<h1>Privacy label</h1>\n<p class=\"what\">{what}</p>\n",
-            what = escaped(what)
+            title = escaped(title)
         );
         add(&mut html, &self.banner());
         add(&mut html, &format!("<p class=\"odds\">{}</p>", self.headline()));
         add(&mut html, "<table class=\"facts\">");
         for (name, value) in self.facts() {
             add(&mut html, &format!("<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>"));
+        }
+        if let Some(digest) = digest {
+            let digest = escaped(digest);
+            add(&mut html, &format!("<tr><th scope=\"row\">digest</th><td>{digest}</td></tr>"));
         }
         add(&mut html, "</table>");
         add(&mut html, &self.questions());
@@ -104,12 +116,12 @@ impl Certificate {
             add(&mut html, "<h2>Covered</h2>");
             add(&mut html, &list(&COVERED.map(String::from)));
         }
-        add(&mut html, "<h2>Taken to be public</h2>");
-        add(&mut html, &list(&self.public));
-        add(&mut html, "<h2>Not covered</h2>");
-        add(&mut html, &list(&self.not_covered));
+        for (heading, items) in self.lists() {
+            add(&mut html, &format!("<h2>{heading}</h2>"));
+            add(&mut html, &list(items));
+        }
         if self.asked.is_private() {
-            add(&mut html, &hazards());
+            add(&mut html, &hazards(&escaped_around(&self.unit, |unit| self.scope_of(unit))));
         }
         add(&mut html, &format!("<footer>made by {}</footer>", escaped(&self.made_by)));
         html + "</body>\n</html>\n"
@@ -139,27 +151,27 @@ impl Certificate {
         if !self.asked.is_private() {
             return "Nothing is promised to anybody in the table.".into();
         }
-        let odds = escaped(&self.odds());
+        let odds = escaped_around(&self.unit, |unit| self.odds_of(unit));
         let (first, rest) = odds.split_at(odds.chars().next().map_or(0, char::len_utf8));
         format!("{}{rest}", first.to_uppercase())
     }
 
     /// Names and values, as HTML.
     fn facts(&self) -> Vec<(&'static str, String)> {
-        let mut facts = vec![("unit of privacy", format!("one {}", escaped(&self.unit)))];
+        let mut facts =
+            vec![("unit of privacy", escaped_around(&self.unit, |unit| self.scope_of(unit)))];
         if !self.asked.is_private() {
+            facts[0].1 = name(&self.unit);
             return facts;
         }
+        let relation = escaped_around(&self.unit, |unit| self.relation_of(unit));
         facts.extend([
-            (
-                "what may differ",
-                format!("{} ({})", escaped(&self.relation()), self.asked.neighbours().name()),
-            ),
+            ("protects", format!("{relation} ({})", self.asked.neighbours().name())),
             (
                 "epsilon",
                 format!("<b>{}</b> spent of {} asked", self.rounded(), self.asked.epsilon()),
             ),
-            ("delta", format!("<b>{}</b>, as asked", self.asked.delta_in_words())),
+            ("delta", format!("<b>{}</b>", self.asked.delta_in_words())),
             ("accountant", format!("{}, a certified upper bound", escaped(&self.accountant))),
             ("randomness", escaped(&self.randomness)),
         ]);
@@ -205,8 +217,10 @@ impl Model {
             crate::Link::Svm => "support vector machine".into(),
             link => format!("{} regression", link.name()),
         };
-        let features = self.encoding.width();
-        self.certificate.page(&format!("{kind} of {} on {features} features", self.target))
+        let what =
+            |target: &str| format!("{kind} of {target} on {} features", self.encoding.width());
+        let digest = self.digest_in_words();
+        self.certificate.page((&what(&self.target), &what(&name(&self.target))), Some(&digest))
     }
 }
 
@@ -223,17 +237,32 @@ fn add(html: &mut String, line: &str) {
     }
 }
 
-fn hazards() -> String {
+fn hazards(scope: &str) -> String {
     let row = |(hazard, whose, how): &(&str, &str, &str)| {
         format!("<tr><th scope=\"row\">{hazard}</th><td>{whose}</td><td>{how}</td></tr>\n")
     };
     let rows: String = HAZARDS.iter().map(row).collect();
+    let rows = rows + &row(&("several rows of one person", "yours to check", scope));
     format!("<h2>To check before a release</h2>\n<table class=\"hazards\">\n{rows}</table>")
 }
 
 fn list(items: &[String]) -> String {
     let items: String = items.iter().map(|item| format!("<li>{}</li>\n", escaped(item))).collect();
     format!("<ul>\n{items}</ul>")
+}
+
+/// A name that a user typed, kept from turning the text around it.
+fn name(text: &str) -> String {
+    format!("<bdi>{}</bdi>", escaped(text))
+}
+
+/// A sentence of ours about a unit, as HTML.
+fn escaped_around(unit: &str, sentence: impl Fn(&str) -> String) -> String {
+    // Our own words have nothing to escape but the apostrophe, which may stay.
+    match unit {
+        "row" => sentence(unit),
+        unit => sentence(&name(unit)),
+    }
 }
 
 /// Text that cannot be taken for a tag, an attribute or an entity.
@@ -246,7 +275,7 @@ fn escaped(text: &str) -> String {
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
-            c if c.is_control() && c != '\n' => safe.push(' '),
+            c if c != '\n' && is_hidden(c) => safe.extend(c.escape_unicode()),
             c => safe.push(c),
         }
     }

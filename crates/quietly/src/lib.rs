@@ -32,7 +32,8 @@
 //! * [`predict`] and [`evaluate`] use it, [`classify`] and [`evaluate_classes`] if it is a classifier.
 //! * [`private_range`] finds a column's range at a price, [`public_range`] in a public file.
 //! * [`Moments`] are private means and standard deviations.
-//! * [`Ledger`] remembers what was spent on a table, and refuses more.
+//! * [`Ledger`] remembers what was spent on a table, and refuses more. Whatever reads a table and adds noise takes [`Paid`]: it
+//!   was charged to a ledger, or deliberately was not.
 //! * [`Tuning`] chooses among candidates at one price.
 //! * [`audit`] attacks plans and mechanisms on made-up tables: a lower bound on ε, beside the proven upper one.
 //! * [`Keeper`] is whoever keeps the rows of a table: [`Plan::fit_elsewhere`] asks them wherever they are, [`Prepared`] tables are
@@ -47,8 +48,9 @@
 //! and for any split of the rows into files.
 pub use quietly_accounting::Neighbours;
 pub use quietly_data::{
-    Encoding, Error as DataError, Feature, Format, Kind, Missing, Options as ReadOptions, Part,
-    Private, Rule, Schema, Source, Sparse, Table, Target, Value,
+    Encoding, Error as DataError, Feature, Format, Kind, Missing, Notation, Options as ReadOptions,
+    Part, Private, Rule, Schema, Source, Sparse, Table, Target, Value, is_hidden, ledger_named_in,
+    visible,
 };
 pub use quietly_noise::Key;
 
@@ -59,10 +61,11 @@ pub use crate::{
     certificate::Certificate,
     charge::{Charge, Mechanism, Mixing, Sampler, Stage},
     convex::{Convex, Growth, Loss, Program, Regulariser, RowMap, Set, Weights},
+    cores::forbid_core_files,
     curves::{ColumnCurves, Curves, Places},
     descent::Residual,
     design::{Design, Reach, Shares},
-    errand::{Errand, Load, Order, Parts, Reading, Work, Worker, from_bytes, in_tasks, to_bytes},
+    errand::{Errand, Load, Order, Parts, Reading, Work, Worker, in_tasks},
     error::Error,
     evaluate::{
         Bin, ClassScores, Scores, classify, evaluate, evaluate_classes, evaluate_classes_privately,
@@ -71,16 +74,20 @@ pub use crate::{
     expand::Expansion,
     journal::Journal,
     keeper::Keeper,
-    ledger::{Ledger, Spending},
+    ledger::{Ledger, Run, Spending},
     method::{About, Method},
-    model::{Classified, Link, Model},
+    model::{Affine, Classified, Link, Model},
     moments::Moments,
+    paid::Paid,
     plan::{Elsewhere, Plan, Reads, Regression},
-    prepared::{Allocation, Prepared, Preparing},
+    prepared::{Allocation, Grouped, Prepared, Preparing},
     progress::{Progress, Watch},
     question::{Answer, Question},
     recipes::{Averaging, Clip, Noise, Pace, Recipe},
+    rows_used::RowsUsed,
+    table_check::{ColumnCheck, TableCheck},
     tune::{Tuned, Tuning, Validation},
+    wire::{Build, Foreign, from_bytes, opened, sealed, to_bytes},
 };
 
 mod asked;
@@ -90,10 +97,13 @@ mod budget;
 mod certificate;
 mod charge;
 mod convex;
+mod cores;
 mod counts;
 mod curves;
 mod descent;
 mod design;
+#[doc(hidden)]
+pub mod disk;
 mod errand;
 mod error;
 mod evaluate;
@@ -101,6 +111,7 @@ mod exact;
 mod expand;
 pub mod features;
 mod full_batch;
+mod group;
 pub mod images;
 mod journal;
 pub mod kan;
@@ -114,6 +125,7 @@ mod metric;
 mod model;
 mod moments;
 mod one_pass;
+mod paid;
 mod pass;
 mod plan;
 mod prepared;
@@ -122,6 +134,9 @@ mod question;
 mod recipes;
 mod release;
 mod remembered;
+mod rows_used;
 mod spill;
+mod table_check;
 mod tune;
 mod unit;
+mod wire;

@@ -1,24 +1,27 @@
 //! A fitted model: weights, how to read a row, and the certificate, in one file.
 //!
 //! The file is JSON; docs/model-file.md describes every field.
-use std::path::Path;
-
 use quietly_data::Encoding;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     certificate::Certificate,
     convex::{RowMap, Weights},
-    error::Error,
     expand::{Expansion, Prepared},
     kan::Trained,
     plan::Plan,
     unit::Unit,
 };
 
-pub use self::{classes::Classified, link::Link};
+pub use self::{affine::Affine, classes::Classified, link::Link};
+use self::{
+    classes::{finite, sum},
+    file::Origin,
+};
 
+mod affine;
 mod classes;
+mod file;
 mod link;
 
 /// What the first field of every model file says.
@@ -62,6 +65,11 @@ pub struct Model {
     pub plan: Plan,
     /// What was promised, and why.
     pub certificate: Certificate,
+    /// The parameters of the estimator that made it, as its front end writes them: for a front end that makes the estimator again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<serde_json::Map<String, serde_json::Value>>,
+    #[serde(skip)]
+    origin: Origin,
 }
 
 impl Model {
@@ -70,8 +78,9 @@ impl Model {
         target: String,
         encoding: Encoding,
         learnt: Weights,
-        certificate: Certificate,
+        mut certificate: Certificate,
     ) -> Self {
+        certificate.add_header(&encoding);
         // Files that an earlier quietly can read say so.
         let expansion = plan.expansion.clone();
         let version = if expansion.is_some() { NETWORKS } else { plan.link.version() };
@@ -95,6 +104,8 @@ impl Model {
             network: None,
             plan,
             certificate,
+            parameters: None,
+            origin: Origin::default(),
         }
     }
 
@@ -103,8 +114,9 @@ impl Model {
         target: String,
         encoding: Encoding,
         network: Trained,
-        certificate: Certificate,
+        mut certificate: Certificate,
     ) -> Self {
+        certificate.add_header(&encoding);
         Model {
             format: FORMAT.into(),
             version: NETWORKS,
@@ -120,6 +132,8 @@ impl Model {
             network: Some(network),
             plan,
             certificate,
+            parameters: None,
+            origin: Origin::default(),
         }
     }
 
@@ -130,57 +144,10 @@ impl Model {
         }
         if let Some(network) = &self.network {
             let range = self.encoding.target().map_or((-1.0, 1.0), |t| (t.lo, t.hi));
-            return Unit::new(self.link, range).back(network.scores(features)[0], Vec::new()).0;
+            let score = finite(network.scores(features)[0]);
+            return finite(Unit::new(self.link, range).back(score, Vec::new()).0);
         }
-        let row = self.mapped(features);
-        let u = self.weights.iter().zip(&*row).map(|(w, x)| w * x).sum::<f64>() + self.intercept;
-        self.link.apply(u)
-    }
-
-    /// The file's text.
-    pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("plain fields");
-        text.push('\n');
-        text
-    }
-
-    /// Reads a model file.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::File`] if it cannot be read, [`Error::Model`] if it is no model, is damaged, or was
-    /// made by a version that knows more than this one.
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        let shown = path.display().to_string();
-        let text = std::fs::read(path)
-            .map_err(|e| Error::File { path: shown.clone(), why: e.to_string() })?;
-        Model::from_json(&text, &shown)
-    }
-
-    /// Reads the text of a model file; `shown` is what errors call it.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Model`], as [`read`](Self::read).
-    pub fn from_json(text: &[u8], shown: &str) -> Result<Self, Error> {
-        let wrong = |why: String| Error::Model { path: shown.into(), why };
-        let value: serde_json::Value = serde_json::from_slice(text)
-            .map_err(|_| wrong("it is not JSON; model files are made by `quietly fit`".into()))?;
-        if value.get("format").and_then(|f| f.as_str()) != Some(FORMAT) {
-            return Err(wrong(format!("its \"format\" is not \"{FORMAT}\"")));
-        }
-        match value.get("version").and_then(|v| v.as_u64()) {
-            Some(version) if version <= VERSION => {}
-            Some(version) => {
-                return Err(wrong(format!(
-                    "it has format version {version}, made by a newer quietly; this one reads up to {VERSION}"
-                )));
-            }
-            None => return Err(wrong("it has no \"version\"".into())),
-        }
-        let model: Model = serde_json::from_value(value).map_err(|e| wrong(e.to_string()))?;
-        model.check().map_err(|why| wrong(why.into()))?;
-        Ok(model)
+        self.link.apply(sum(&self.weights, &self.mapped(features), self.intercept))
     }
 
     fn check_network(&self, network: &Trained, classes: usize) -> Result<(), &'static str> {
@@ -212,6 +179,11 @@ impl Model {
         }
         expansion.check().map_err(|_| "its \"expansion\" is none that there can be")?;
         Ok(expansion.width())
+    }
+
+    /// How many rows a unit has, at most.
+    pub fn rows_per_unit(&self) -> u64 {
+        self.certificate.asked.rows_per_unit()
     }
 
     /// Whether weights, features and classes go together.

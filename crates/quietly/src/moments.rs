@@ -6,7 +6,6 @@
 use std::ops::ControlFlow;
 
 use quietly_data::{Encoding, Kind, Private, Source};
-use quietly_noise::Key;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -15,6 +14,7 @@ use crate::{
     charge::Sampler,
     error::Error,
     evaluate::{UNITS, clamped, one_sum},
+    paid::Paid,
     progress::{Progress, Watch},
     release::{Door, LatticeSum},
 };
@@ -49,13 +49,13 @@ impl Moments {
         encoding: &Encoding,
         unit_of_privacy: &str,
         budget: Budget,
-        key: Key,
+        paid: Paid,
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<(Vec<Self>, Certificate), Error> {
         let ranges = ranges(encoding)?;
         let public = vec!["the schema".into(), "the names of the columns".into()];
-        let bytes = source.bytes();
+        let (bytes, key) = (source.bytes(), paid.spend(budget)?);
         if !budget.is_private() {
             let mut sums = vec![0.0; 1 + 2 * ranges.len()];
             read(source, encoding, threads, bytes, watch, &mut |row| add(&mut sums, row, |x| x))?;
@@ -63,7 +63,7 @@ impl Moments {
                 Certificate::new(budget, Sampler::Full, &[], public, unit_of_privacy, None);
             return Ok((moments(encoding, &ranges, &sums, 0.0), nothing?));
         }
-        let stages = one_sum(PURPOSE, budget)?;
+        let stages = one_sum(PURPOSE, budget.of_one_row()?)?;
         let mut sums = vec![0_i128; 1 + 2 * ranges.len()];
         // Cut towards zero, so that none exceeds its bound.
         let whole = |x: f64| (x * UNITS) as i128;
@@ -169,7 +169,8 @@ mod tests {
         let encoding =
             Encoding::new(&Schema::parse(text).unwrap(), source.columns(), None, None).unwrap();
         let quiet = &mut |_| ControlFlow::Continue(());
-        Moments::of(source, &encoding, "row", budget, Key::from_seed(seed), 2, quiet).unwrap()
+        let paid = Paid::without_ledger(quietly_noise::Key::from_seed(seed));
+        Moments::of(source, &encoding, "row", budget, paid, 2, quiet).unwrap()
     }
 
     fn columns() -> Vec<Vec<f64>> {

@@ -29,6 +29,7 @@ use crate::{
     progress::{Watch, tell},
     question::{Answer, Bins, Gradients, Part, Question, View},
     release::{Door, LatticeSum},
+    rows_used::ROWS_USED,
     spill::Spill,
     unit::Unit,
 };
@@ -48,6 +49,8 @@ const LAST: &str = "gradient, last steps";
 const CONSTANT: f64 = 0.5;
 /// Shares of a step's budget: for the target's scale and the row norm; for thresholds in robust steps.
 const SCALES: [f64; 2] = [0.6, 0.4];
+/// The share of the first step that the number of its rows takes from them.
+const COUNT: f64 = 0.05;
 const THRESHOLDS: f64 = 0.2;
 /// The quantile that is asked for where most rows have one and the same target.
 const TAIL: f64 = 0.95;
@@ -90,18 +93,19 @@ impl OnePass {
     }
 
     /// The questions of each step, where a step as a whole is 1/noise-GDP for a row that is there or not.
-    pub(crate) fn stages(&self, noise: f64) -> Vec<Stage> {
+    pub(crate) fn stages(&self, noise: f64, counts: bool) -> Vec<Stage> {
         let sum = |purpose: &str, share: f64| Charge::sum(purpose, noise / share.sqrt());
         // The theorem wants the price of a row that is there or not, under either relation.
         let choice = |purpose: &str, level: f64, share: f64| {
             Charge::quantile(purpose, level, share.sqrt() / noise, Neighbours::AddRemove)
         };
+        let [scale, norm] = SCALES.map(|share| if counts { share * (1.0 - COUNT) } else { share });
+        let mut scales = vec![choice(SCALE, LEVEL, scale), choice(NORM, 0.5, norm)];
+        if counts {
+            scales.push(sum(ROWS_USED, COUNT));
+        }
         vec![
-            Stage::new(
-                "scales",
-                1,
-                vec![choice(SCALE, LEVEL, SCALES[0]), choice(NORM, 0.5, SCALES[1])],
-            ),
+            Stage::new("scales", 1, scales),
             Stage::new("centre", 1, vec![choice(CENTRE, 0.5, 1.0)]),
             Stage::new("whitening", 1, vec![sum(MOMENT, 1.0)]),
             Stage::new("scale", 1, vec![choice(FIRST, LEVEL, 1.0)]),
@@ -116,6 +120,7 @@ impl OnePass {
 }
 
 /// The rows of every step: in memory, or on disk.
+#[expect(clippy::large_enum_variant, reason = "there is one of them in a run")]
 enum Feed<'a> {
     /// A table, and which of its rows belong to which step.
     Memory(Private<(&'a Table, Vec<Bucket>)>),
@@ -215,8 +220,11 @@ pub(crate) fn fit(
     let sizes = Question::targets(*unit, Bins::Sizes(wide.clone()));
     let both = sizes.and(Question::norms(plain.clone(), norms.clone()));
     let (sizes, lengths) = door.ask(rows, now, &both)?.map(|a| a.cut(wide.len() + 1)).split();
-    let scale = size(&wide, door.quantile(SCALE, LEVEL, sizes.map(Answer::counts))?);
+    let sizes = sizes.map(Answer::counts);
+    let count = sizes.as_ref().map(|counts| counts.iter().sum());
+    let scale = size(&wide, door.quantile(SCALE, LEVEL, sizes)?);
     let norm = 1.1 * middle(&norms, door.quantile(NORM, 0.5, lengths.map(Answer::counts))?);
+    door.count_rows(plan, steps, count)?;
 
     // The median of y, on a grid of that size.
     let now = step(watch)?;

@@ -16,6 +16,7 @@ use crate::{
     one_pass::{self, OnePass},
     recipes::{self, Clip, Recipe},
     remembered::Search,
+    rows_used,
 };
 
 pub use self::{elsewhere::Elsewhere, run::Reads};
@@ -24,6 +25,7 @@ mod check;
 mod display;
 mod elsewhere;
 mod run;
+mod source;
 
 /// Tables that would take more than this are streamed, unless one asks otherwise.
 const IN_MEMORY: f64 = 8e9;
@@ -69,8 +71,11 @@ pub struct Plan {
     pub rows: u64,
     /// How many features a row has, without the constant; where rows are expanded, after that.
     pub width: usize,
-    /// What may be spent.
+    /// What may be spent on one row.
     pub budget: Budget,
+    /// What may be spent on a unit of several rows, if units have them: group privacy leaves `budget` of it for each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unit: Option<Budget>,
     /// Which rows each step sees.
     #[serde(flatten)]
     pub sampler: Sampler,
@@ -147,7 +152,7 @@ impl Regression {
     /// [`Error::Parameter`] if there are no rows or no features or the link is none of least squares, [`Error::TooLarge`] if there are more than 1000 features for
     /// one pass, [`Error::Accounting`] if the budget cannot be met.
     pub fn plan(&self, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
-        Ok(self.draft(rows, width, budget)?.sealed())
+        Plan::for_unit(budget, |budget| self.draft(rows, width, budget))
     }
 
     fn draft(&self, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
@@ -225,6 +230,7 @@ impl Plan {
             rows,
             width,
             budget,
+            unit: None,
             sampler: Sampler::Full,
             stages: Vec::new(),
             epsilon: f64::INFINITY,
@@ -237,6 +243,26 @@ impl Plan {
             warnings: Vec::new(),
             seal: check::Seal::default(),
         })
+    }
+
+    /// A plan for one row, by what `budget` leaves for it, that is charged to the unit.
+    pub(crate) fn for_unit(
+        budget: Budget,
+        draft: impl FnOnce(Budget) -> Result<Plan, Error>,
+    ) -> Result<Plan, Error> {
+        let mut plan = draft(budget.of_one_row()?)?;
+        plan.unit = (budget.rows_per_unit() > 1).then_some(budget);
+        Ok(plan.sealed())
+    }
+
+    /// What was asked for: of a unit, if units have several rows.
+    pub fn asked(&self) -> Budget {
+        self.unit.unwrap_or(self.budget)
+    }
+
+    /// What a unit pays: ε at the δ of [`asked`](Self::asked), not below.
+    pub fn unit_epsilon(&self) -> f64 {
+        self.asked().group().epsilon(self.epsilon)
     }
 
     /// Full batch: the least noise for which all questions together stay within the budget.
@@ -252,7 +278,7 @@ impl Plan {
     /// One pass: the least noise for which a step stays within what random allocation allows it.
     fn allocate(&mut self, layout: &OnePass) -> Result<(), Error> {
         self.sampler = Sampler::Allocation { steps: layout.steps() };
-        self.calibrate(|noise| layout.stages(noise))
+        self.calibrate(|noise| layout.stages(noise, true))
     }
 
     /// Finds the least noise for which all questions together stay within the budget.
@@ -264,7 +290,13 @@ impl Plan {
             epsilon: self.budget.epsilon(),
             delta: self.budget.delta(),
         };
-        let (stages, price) = search.run(|noise| stages(noise.max(least)))?;
+        // One pass counts the rows of its first step, without a question of its own.
+        let count = match self.method {
+            Method::OnePass => None,
+            _ => Some(rows_used::stage(self.budget, self.sampler)?),
+        };
+        let counted = |noise: f64| stages(noise.max(least)).into_iter().chain(count.clone());
+        let (stages, price) = search.run(|noise| counted(noise).collect())?;
         self.stages = stages;
         (self.epsilon, self.seal.theorem) = (price.upper, Some(price.method));
         Ok(())
@@ -275,8 +307,14 @@ impl Plan {
     /// # Panics
     ///
     /// If they do not: a bug of the planner.
-    pub(crate) fn settle(&mut self, stages: Vec<Stage>) {
-        let price = charge::pure_epsilon(self.sampler, &stages, self.budget.neighbours());
+    pub(crate) fn settle(&mut self, mut stages: Vec<Stage>) {
+        let (epsilon, neighbours) = (self.budget.epsilon(), self.budget.neighbours());
+        stages.push(rows_used::pure_stage(
+            rows_used::PURE_SHARE * epsilon * (1.0 - 1e-12),
+            neighbours,
+            self.sampler,
+        ));
+        let price = charge::pure_epsilon(self.sampler, &stages, neighbours);
         self.epsilon = price.expect("questions without delta");
         assert!(self.epsilon <= self.budget.epsilon(), "a plan never costs more than was asked");
         self.stages = stages;
@@ -338,6 +376,12 @@ impl Plan {
         }
     }
 
+    /// What every fit takes to be public, first of all.
+    pub(crate) fn always_public(&self) -> [String; 2] {
+        let schema = "the schema: names, ranges and values of the columns".into();
+        [schema, format!("that there are about {} rows", self.rows)]
+    }
+
     /// The proof of what a run of this plan promises.
     ///
     /// # Errors
@@ -349,15 +393,13 @@ impl Plan {
         origin: Option<quietly_noise::Source>,
     ) -> Result<Certificate, Error> {
         self.check()?;
-        let mut public = vec![
-            "the schema: names, ranges and values of the columns".into(),
-            format!("that there are about {} rows", self.rows),
-            "which table was read and when, and that this fit was made".into(),
-        ];
+        let [schema, rows] = self.always_public();
+        let mut public =
+            vec![schema, rows, "which table was read and when, and that this fit was made".into()];
         if self.recipe.as_ref().is_some_and(|r| matches!(r.clip, Clip::Public { .. })) {
             public.push("every row of the public table that thresholds were taken from".into());
         }
-        let asked = self.budget;
+        let asked = self.asked();
         Certificate::priced(asked, self.sampler, &self.stages, self.priced(), public, unit, origin)
     }
 }

@@ -15,20 +15,27 @@
 //! # Why one run may use it
 //!
 //! Two runs over one allocation are not two independent draws: their prices do not add up as the theorem wants. The first run leaves
-//! its mark before it reads a row, and no other run is let in. A copy of the folder that was made before has no mark: whoever makes one has to
-//! see to it. (An allocation from a seed promises nothing, and may be used again.)
+//! its mark before it reads a row, and no other run is let in; once its model is safe, neither is that run. A copy of the folder that was
+//! made before has no mark: a ledger refuses the second run, as it knows the allocation; without one the owner has to see to it. (An allocation from a seed promises nothing, and may be used again.)
 use std::{
     fmt,
-    fs::{self, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use quietly_data::{Part, Source};
+use quietly_data::{Part, Source, Unnamed};
 use quietly_noise::{Key, Stream};
 use serde::{Deserialize, Serialize};
 
-use crate::{error::Error, journal::flush_name, pass::Labels};
+use crate::{
+    disk::{self, flush_name},
+    error::Error,
+    pass::Labels,
+};
+
+mod folder;
 
 /// The file that tells what a folder holds.
 const MANIFEST: &str = "prepared.json";
@@ -73,6 +80,12 @@ pub struct Prepared {
     pub from: Vec<PathBuf>,
     /// For every file, how many records each step has: **private**.
     parts: Vec<Vec<u64>>,
+    /// How many files of an interrupted run were removed from the folder.
+    #[serde(skip)]
+    pub removed: usize,
+    /// Held until this is finished, so that no other run writes there.
+    #[serde(skip)]
+    _lock: Option<Arc<File>>,
 }
 
 /// What a worker needs to prepare a part. **It holds the secret of all steps**, which is never printed.
@@ -95,8 +108,38 @@ impl Drop for Preparing {
     }
 }
 
+/// A part that is written, in a file without a name.
+#[must_use = "without a name the file is lost"]
+pub struct Grouped {
+    sizes: Vec<u64>,
+    path: PathBuf,
+    /// None if it has its name.
+    file: Option<Unnamed>,
+}
+
+impl Grouped {
+    /// Gives the file its name now, which closes it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] if that cannot be done.
+    pub fn closed(mut self) -> Result<Self, Error> {
+        let named = self.file.take().map_or(Ok(()), Unnamed::name);
+        named.map_err(|e| told(&self.path, &e)).map(|()| self)
+    }
+
+    /// Gives the file its name. Returns how many records each step has there: **private**.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] if that cannot be done.
+    pub fn name(self) -> Result<Vec<u64>, Error> {
+        Ok(self.closed()?.sizes)
+    }
+}
+
 impl Preparing {
-    /// Writes one part, by its number, and tells how many records each step has there: **private**.
+    /// Writes one part, by its number, to a file without a name. If the process ends, so does the file.
     ///
     /// # Errors
     ///
@@ -105,18 +148,24 @@ impl Preparing {
     /// # Panics
     ///
     /// If this was not made by [`Prepared::begin`].
-    pub fn write(&self, number: usize, part: &Part) -> Result<Vec<u64>, Error> {
+    pub fn group(&self, number: usize, part: &Part) -> Result<Grouped, Error> {
         let source = quietly_noise::Source::Seed(0);
         let stream = Stream::from_secret(&self.secret, "steps", source).expect("a secret");
         let mut labels = Labels::after(self.steps, part.before(), &stream);
         let path = self.folder.join(file(number));
         let written = Source::regroup(part, &path, self.steps, &mut || labels.next(&stream));
-        written.map_err(|error| match error {
+        let (sizes, file) = written.map_err(|error| match error {
             quietly_data::Error::Unreadable { path: at, problem } if at == path => {
                 told(&path, &format!("this cannot be written: {problem}"))
             }
             error => error.into(),
-        })
+        })?;
+        Ok(Grouped { sizes, path, file: Some(file) })
+    }
+
+    /// The folder that parts are written to.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 }
 
@@ -129,8 +178,8 @@ impl Prepared {
     ///
     /// # Errors
     ///
-    /// [`Error::Parameter`] for a number of steps that cannot be, [`Error::Data`] if the table is not Parquet, [`Error::File`] if
-    /// the folder is there and not empty.
+    /// [`Error::Parameter`] for a number of steps that cannot be, or for a folder that others may enter; [`Error::Data`] if the table
+    /// is not Parquet; [`Error::File`] if the folder is there and not empty. Files that an interrupted run has left there are removed.
     pub fn begin(
         source: &Source,
         steps: usize,
@@ -144,19 +193,7 @@ impl Prepared {
             steps,
         )?;
         let parts = joined(source.parts()?.into_iter().filter(|part| part.records() > 0).collect());
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        // It tells the steps of all rows.
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder).map_err(|e| told(folder, &e))?;
-        let mut there = fs::read_dir(folder).map_err(|e| told(folder, &e))?;
-        if there.next().is_some() {
-            return Err(told(
-                folder,
-                &"there is something in this folder; name one that is new or empty",
-            ));
-        }
+        let folder::Opened { folder, lock, removed } = folder::open(folder, source.files())?;
         let stream = key.stream("which rows belong to which step");
         let id = key.stream("the name of an allocation").bits(0)?.word()?;
         let allocation = Allocation {
@@ -165,14 +202,15 @@ impl Prepared {
             randomness: key.source().to_string(),
             test_only: !key.source().is_private(),
         };
-        let folder = fs::canonicalize(folder).map_err(|e| told(folder, &e))?;
         let preparing = Preparing { secret: stream.secret().to_vec(), steps, folder };
         let from = source.files().map(Into::into).collect();
-        let prepared = Prepared { quietly_prepared: 1, allocation, from, parts: Vec::new() };
+        let (parts_of, _lock) = (Vec::new(), lock.map(Arc::new));
+        let prepared =
+            Prepared { quietly_prepared: 1, allocation, from, parts: parts_of, removed, _lock };
         Ok((prepared, preparing, parts))
     }
 
-    /// Ends it: `sizes` are what [`Preparing::write`] said of every part, in order.
+    /// Ends it: `sizes` are what [`Grouped::name`] said of every part, in order.
     ///
     /// # Errors
     ///
@@ -181,7 +219,14 @@ impl Prepared {
         self.parts = sizes;
         let path = folder.join(MANIFEST);
         let text = serde_json::to_string(&self).expect("plain fields");
-        write_new(&path, text.as_bytes()).map_err(|e| told(&path, &e))?;
+        let write = || -> io::Result<()> {
+            let mut file = Unnamed::create(&path)?;
+            file.write_all(text.as_bytes())?;
+            file.name()?;
+            flush_name(&path)
+        };
+        write().map_err(|e| told(&path, &e))?;
+        self._lock = None;
         Ok(self)
     }
 
@@ -263,11 +308,25 @@ impl Prepared {
         let path = folder.join(USED);
         match write_new(&path, run.as_bytes()) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                // A run that has ended has left more than its name.
                 let same = fs::read_to_string(&path).is_ok_and(|there| there == run);
                 if same { Ok(()) } else { self.check_unused(folder) }
             }
             done => done.map_err(|e| told(&path, &e)),
         }
+    }
+
+    /// Marks the run that used the table as ended: to be called when its model is safe. It does not come back.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] if that cannot be written.
+    pub fn close(&self, folder: &Path, run: &str) -> Result<(), Error> {
+        if self.allocation.test_only {
+            return Ok(());
+        }
+        let path = folder.join(USED);
+        disk::replace(&path, format!("{run} finished\n").as_bytes()).map_err(|e| told(&path, &e))
     }
 
     /// Whether no run has used the table.
@@ -299,7 +358,10 @@ fn joined(groups: Vec<Part>) -> Vec<Part> {
 
 /// Writes a file that is not there yet, whole and flushed.
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.write(true).create_new(true).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     flush_name(path)

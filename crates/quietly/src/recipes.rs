@@ -16,6 +16,7 @@ use crate::{
     plan::{Plan, Wishes},
     progress::Watch,
     release::Door,
+    rows_used,
     unit::Unit,
 };
 
@@ -151,6 +152,9 @@ fn statistics(plan: &mut Plan, mu: f64) -> Result<bool, Error> {
         }
         Method::TukeyEm => {
             plan.stages = tukey_em::stages(plan);
+            // A promise leaves no δ beside it: the count takes Laplace noise, priced under the dearer relation.
+            let share = rows_used::PURE_SHARE * plan.budget.epsilon().min(100.0);
+            plan.stages.push(rows_used::pure_stage(share, Neighbours::ReplaceOne, plan.sampler));
             let event = charge::event(plan.sampler, &plan.stages)?;
             let (neighbours, delta) = (plan.budget.neighbours(), plan.budget.delta());
             plan.epsilon = quietly_accounting::epsilon(&event, neighbours, delta)?.upper;

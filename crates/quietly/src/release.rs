@@ -1,6 +1,7 @@
 //! The one door: private values go in, noise is added, public values come out.
 //!
-//! This is the only file that calls `Private::declassify` (a test looks). Every release is looked up
+//! One file adds noise and releases: this one, which alone calls `Private::declassify`. Two send sums to it, from workers on other
+//! machines, by `Private::sent_to_driver`. A test looks for others in the whole workspace. Every release is looked up
 //! among the plan's charges first, takes its noise from there, and is counted; a release that was
 //! not planned is a bug and panics before any value is touched.
 use std::num::NonZero;
@@ -15,6 +16,7 @@ use crate::{
     charge::{Mechanism, Stage},
     error::Error,
     journal::{Journal, Release},
+    rows_used::RowsUsed,
 };
 
 mod replay;
@@ -64,6 +66,8 @@ pub(crate) struct Door {
     open: Vec<Open>,
     threads: NonZero<usize>,
     journal: Option<Journal>,
+    /// What was released of the number of rows.
+    pub(crate) rows_used: Option<RowsUsed>,
     /// For tests of sensitivity: what was to be released, instead of which nothing but noise is.
     #[cfg(test)]
     pub(crate) witness: Option<Vec<Witnessed>>,
@@ -108,6 +112,7 @@ impl Door {
             open,
             threads: NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN),
             journal: None,
+            rows_used: None,
             #[cfg(test)]
             witness: None,
         }
@@ -176,8 +181,12 @@ impl Door {
 
     /// How a question is planned to be answered.
     pub(crate) fn planned(&self, purpose: &str) -> Mechanism {
-        let open = self.open.iter().find(|o| o.purpose == purpose);
-        open.unwrap_or_else(|| panic!("{purpose} is not in the plan")).mechanism
+        self.planned_for(purpose).unwrap_or_else(|| panic!("{purpose} is not in the plan"))
+    }
+
+    /// The same, if it is planned at all.
+    pub(crate) fn planned_for(&self, purpose: &str) -> Option<Mechanism> {
+        self.open.iter().find(|o| o.purpose == purpose).map(|open| open.mechanism)
     }
 
     /// Something computed without any noise: for plans that promise nothing, and for no other.

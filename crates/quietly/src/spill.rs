@@ -29,6 +29,18 @@ struct Step {
     gathered: Vec<u8>,
 }
 
+/// Whether files can be made where rows are kept for a while. Nothing stays behind.
+pub(crate) fn probe() -> Result<(), Error> {
+    tempfile::tempfile().map(drop).map_err(failed)
+}
+
+fn failed(error: io::Error) -> Error {
+    Error::File {
+        path: std::env::temp_dir().display().to_string(),
+        why: format!("{error}; rows are kept there for a while: set TMPDIR to where there is room"),
+    }
+}
+
 impl Spill {
     /// Reads a table once, and gives each record to one of `steps` steps, uniformly and on its own. Null records have steps, too,
     /// but are not kept.
@@ -42,10 +54,6 @@ impl Spill {
         threads: usize,
         watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Private<Spill>, Error> {
-        let failed = |e: io::Error| Error::File {
-            path: std::env::temp_dir().display().to_string(),
-            why: format!("{e}; rows are kept there for a while: set TMPDIR to where there is room"),
-        };
         let step = |_| {
             let file = tempfile::tempfile().map_err(failed)?;
             Ok(Step { file, gathered: Vec::with_capacity(GATHERED + 4096) })

@@ -10,18 +10,20 @@
 //!   costs what the dearer part costs, not their sum. (Which coin is whose does not matter: they are independent and alike.)
 use quietly_accounting::{Event, Neighbours, Trials};
 use quietly_data::{Encoding, Source};
-use quietly_noise::{Bits, Key};
+use quietly_noise::Bits;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     asked::Asked,
     budget::Budget,
+    certificate::Certificate,
     charge::event,
     error::Error,
     evaluate::{
         evaluate, evaluate_classes, evaluate_classes_privately, evaluate_privately, one_sum,
     },
     model::Model,
+    paid::Paid,
     plan::{Plan, Reads},
     progress::{Progress, Watch},
 };
@@ -84,6 +86,8 @@ impl Tuning {
         trials: f64,
         public: bool,
     ) -> Result<Self, Error> {
+        // Units of several rows pay for a trial what group privacy makes of one row's price.
+        let (asked, budget) = (budget, budget.of_one_row()?);
         Error::unless(!candidates.is_empty(), "candidates", "at least one", "none")?;
         let want = "finite, and delta above 0: without privacy, choose by any search you like";
         let private = budget.is_private() && !budget.is_pure();
@@ -100,7 +104,7 @@ impl Tuning {
             let (candidates, order) = (candidates.len(), 0.0);
             let mut tuned = Tuned { candidates, trials, epsilon, delta, order, score_noise };
             tuned.order = tuned.least_order(law, &plans, budget.neighbours())?;
-            Ok::<_, Error>(Tuning { asked: budget, once, plans, tuned })
+            Ok::<_, Error>(Tuning { asked, once, plans, tuned })
         };
         // To put trials in order costs less than a trial, as it needs no small δ; how much less, the plans tell.
         let mut epsilon = 0.55 * budget.epsilon();
@@ -152,7 +156,7 @@ impl Tuning {
         reads: Reads<'_>,
         validation: Validation<'_>,
         unit_of_privacy: &str,
-        key: &Key,
+        paid: Paid,
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<(usize, f64, Model), Error> {
@@ -161,18 +165,25 @@ impl Tuning {
         let same = public == self.tuned.score_noise.is_none();
         Error::unless(same, "validation", want, "of the other kind")?;
         let law = Trials::about(self.tuned.trials)?;
+        let key = paid.spend(self.asked)?;
         let mut bits = key.stream("which candidates, and how many trials").bits(0)?;
         let stopping = law.stopping(uniform(&mut bits)?);
         let mut best: Option<((f64, u64), usize, Model)> = None;
         for trial in 0_u64.. {
             let place = bits.below(self.plans.len() as u64)? as usize;
-            let own = key.bound_to([b"trial".as_slice(), &trial.to_le_bytes()]);
+            // All trials together are within what was paid.
+            let own =
+                |what: &[u8]| Paid::without_ledger(key.bound_to([what, &trial.to_le_bytes()]));
             // How many trials there were is secret: only whether to go on is asked, and nothing told.
             let mut quiet = |_: Progress| watch(Progress { doing: "trying", done: 0, of: 1 });
-            let model =
-                self.plans[place].fit_from(reads, unit_of_privacy, own, threads, &mut quiet)?;
-            let own = key.bound_to([b"score".as_slice(), &trial.to_le_bytes()]);
-            let score = self.score(&model, validation, own, threads, watch)?;
+            let model = self.plans[place].fit_from(
+                reads,
+                unit_of_privacy,
+                own(b"trial"),
+                threads,
+                &mut quiet,
+            )?;
+            let score = self.score(&model, validation, own(b"score"), threads, watch)?;
             let score = if score.is_nan() { f64::NEG_INFINITY } else { score };
             // Equals are told apart by a number that depends on nothing.
             let rank = (score, bits.word()?);
@@ -186,7 +197,7 @@ impl Tuning {
         let ((score, _), place, mut model) = best.expect("at least one trial");
         let certificate = &mut model.certificate;
         certificate.asked = self.asked;
-        certificate.epsilon = self.tuned.total(law);
+        certificate.epsilon = self.asked.group().epsilon(self.tuned.total(law));
         certificate.curve = vec![(self.asked.delta(), certificate.epsilon)];
         certificate.accountant =
             format!("private selection over {}", certificate.accountant.clone());
@@ -201,7 +212,7 @@ impl Tuning {
         &self,
         model: &Model,
         validation: Validation<'_>,
-        key: Key,
+        paid: Paid,
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<f64, Error> {
@@ -213,17 +224,24 @@ impl Tuning {
             }
             Validation::Public(rows) => evaluate(model, rows, threads, on)?.r2,
             Validation::Private(rows) if classes => {
-                let scores = evaluate_classes_privately(model, rows, threads, self.once, key, on)?;
+                let scores = evaluate_classes_privately(model, rows, threads, self.once, paid, on)?;
                 scores.0.accuracy.unwrap_or(0.0)
             }
             Validation::Private(rows) => {
-                evaluate_privately(model, rows, threads, self.once, key, on)?.0.r2
+                evaluate_privately(model, rows, threads, self.once, paid, on)?.0.r2
             }
         })
     }
 }
 
 impl Tuned {
+    /// Whether a certificate's ε is that of the whole, for a unit of its rows.
+    pub(crate) fn is_total(&self, certificate: &Certificate) -> bool {
+        let law = Trials::about(self.trials);
+        let total = law.map(|law| certificate.asked.group().epsilon(self.total(law)));
+        total.is_ok_and(|total| (total - certificate.epsilon).abs() <= 1e-6 * total)
+    }
+
     /// ε of the whole.
     fn total(&self, law: Trials) -> f64 {
         law.total(self.epsilon, self.delta, self.order).0

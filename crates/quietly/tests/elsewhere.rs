@@ -5,7 +5,7 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 use parquet::{arrow::ArrowWriter, file::properties::WriterProperties};
 use quietly::{
     Answer, Asked, Budget, Elsewhere, Encoding, Error, Family, Journal, Keeper, Key, Link, Method,
-    Model, Part, Parts, Plan, Prepared, Private, Question, Regression, Schema, Source,
+    Model, Paid, Part, Parts, Plan, Prepared, Private, Question, Regression, Schema, Source,
 };
 
 /// A table of so many rows in two files, with gaps.
@@ -73,7 +73,14 @@ fn fit(
 ) -> Result<Model, Error> {
     let mut from = Elsewhere { rows, records: 6000, allocation: None, journal };
     let quiet = &mut |_| ControlFlow::Continue(());
-    plan.fit_elsewhere(&mut from, encoding, "row", Key::from_seed(seed), 2, quiet)
+    plan.fit_elsewhere(
+        &mut from,
+        encoding,
+        "row",
+        Paid::without_ledger(Key::from_seed(seed)),
+        2,
+        quiet,
+    )
 }
 
 fn in_parts(source: &Source, plan: &Plan, encoding: &Encoding) -> Parts {
@@ -94,7 +101,9 @@ fn rows_in_parts_give_the_bits_of_rows_in_memory() {
         plans.push(asked.plan(&encoding, 6000, Budget::new(2.0, 1e-6).unwrap()).unwrap());
     }
     for plan in plans {
-        let whole = plan.fit(&source, &encoding, "row", Key::from_seed(3), 2, quiet).unwrap();
+        let whole = plan
+            .fit(&source, &encoding, "row", Paid::without_ledger(Key::from_seed(3)), 2, quiet)
+            .unwrap();
         let parts =
             fit(&plan, &mut in_parts(&source, &plan, &encoding), &encoding, None, 3).unwrap();
         assert_eq!(whole.to_json(), parts.to_json(), "{}", plan.method.name());
@@ -110,7 +119,7 @@ fn a_run_goes_on_where_it_was_broken_off() {
     let (encoding, plan) = (encoding(&source), plan(Method::FullBatch));
     let whole = fit(&plan, &mut in_parts(&source, &plan, &encoding), &encoding, None, 3).unwrap();
     let path = folder.path().join("journal");
-    let open = || Journal::open(&path, &plan, "table", Some(3)).unwrap();
+    let open = || Journal::open(&path, &plan, "table", Some(3), None).unwrap();
     let mut all = 0;
     for sitting in 0.. {
         let mut parts = in_parts(&source, &plan, &encoding);
@@ -131,6 +140,8 @@ fn a_run_goes_on_where_it_was_broken_off() {
     let mut patient = Tired { rows: &mut parts, asked: 0, until: usize::MAX };
     fit(&plan, &mut patient, &encoding, None, 3).unwrap();
     assert_eq!(patient.asked, all, "every question was asked once");
+    let journal = fs::read(&path).unwrap();
+    let mark = fs::read(folder.path().join("journal.head")).unwrap();
     // A whole journal gives the model again, and asks nothing.
     let mut parts = in_parts(&source, &plan, &encoding);
     let mut never = Tired { rows: &mut parts, asked: 0, until: 0 };
@@ -138,6 +149,12 @@ fn a_run_goes_on_where_it_was_broken_off() {
     assert_eq!(again.to_json(), whole.to_json());
     open().finish().unwrap();
     assert!(!path.exists());
+    // A run that has ended never goes on, whatever is put back.
+    for (name, old) in [("journal", &journal), ("journal.head", &mark)] {
+        fs::write(folder.path().join(name), old).unwrap();
+    }
+    let error = Journal::open(&path, &plan, "table", Some(3), None).err().unwrap().to_string();
+    assert!(error.contains("has ended"), "{error}");
 }
 
 #[test]
@@ -147,13 +164,13 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
     let (encoding, plan) = (encoding(&source), plan(Method::FullBatch));
     let path = folder.path().join("journal");
     let mut parts = in_parts(&source, &plan, &encoding);
-    let journal = Journal::open(&path, &plan, "table", Some(3)).unwrap();
-    let busy = Journal::open(&path, &plan, "table", Some(3)).err().unwrap();
+    let journal = Journal::open(&path, &plan, "table", Some(3), None).unwrap();
+    let busy = Journal::open(&path, &plan, "table", Some(3), None).err().unwrap();
     assert!(busy.to_string().contains("another run is at work"), "{busy}");
     fit(&plan, &mut Tired { rows: &mut parts, asked: 0, until: 5 }, &encoding, Some(journal), 3)
         .unwrap_err();
     let refused = |table: &str, seed, say: &str| {
-        let error = Journal::open(&path, &plan, table, seed).err().unwrap().to_string();
+        let error = Journal::open(&path, &plan, table, seed, None).err().unwrap().to_string();
         assert!(error.contains(say), "{error}");
     };
     refused("other", Some(3), "another table");
@@ -161,10 +178,10 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
     refused("table", None, "another seed");
     let copy = folder.path().join("copy");
     fs::copy(&path, &copy).unwrap();
-    let error = Journal::open(&copy, &plan, "table", Some(3)).err().unwrap().to_string();
+    let error = Journal::open(&copy, &plan, "table", Some(3), None).err().unwrap().to_string();
     assert!(error.contains("copied"), "{error}");
 
-    // A page that was cut off is asked again; one that says something else is refused, and never a panic.
+    // A page that was cut off is taken from the mark; one that says something else is refused, and never a panic.
     let text = fs::read_to_string(&path).unwrap();
     assert_eq!(
         text.lines().count(),
@@ -176,7 +193,10 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
         fs::write(&path, text).unwrap();
     };
     rewrite(&text[..text.len() - 9]);
-    assert_eq!(Journal::open(&path, &plan, "table", Some(3)).unwrap().answered(), 4);
+    assert_eq!(Journal::open(&path, &plan, "table", Some(3), None).unwrap().answered(), 5);
+    assert_eq!(fs::read_to_string(&path).unwrap(), text, "the page is there again");
+    rewrite(&(text.lines().take(4).collect::<Vec<_>>().join("\n") + "\n"));
+    refused("table", Some(3), "older than what its run released");
     let first = text.lines().next().unwrap();
     for page in [
         "[]",
@@ -185,15 +205,16 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
         "[{\"sum\":{\"purpose\":\"scale of the target\",\"values\":[1.0],\"noise\":1.0}}]",
     ] {
         rewrite(&format!("{first}\n{page}\n"));
-        let error = match Journal::open(&path, &plan, "table", Some(3)) {
+        let error = match Journal::open(&path, &plan, "table", Some(3), None) {
             Ok(journal) => fit(&plan, &mut parts, &encoding, Some(journal), 3).unwrap_err(),
             Err(error) => error,
         };
-        assert!(error.to_string().contains("changed"), "{page}: {error}");
+        let error = error.to_string();
+        assert!(error.contains("changed") || error.contains("older"), "{page}: {error}");
     }
     // What was never begun leaves nothing behind, and another run has another name, whatever its file is called.
     fs::remove_file(&path).unwrap();
-    let open = || Journal::open(&path, &plan, "table", Some(3)).unwrap();
+    let open = || Journal::open(&path, &plan, "table", Some(3), None).unwrap();
     assert!(!open().is_begun() && !path.exists());
     let begin = || {
         let mut journal = open();
@@ -209,8 +230,11 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
         Regression::new(Link::Linear).plan(6000, 3, Budget::new(1.0, 1e-6).unwrap()).unwrap();
     let error = fit(&other, &mut parts, &encoding, Some(open()), 3).unwrap_err();
     assert!(error.to_string().contains("journal"), "{error}");
-    rewrite("my diary\n");
-    refused("table", Some(3), "not the journal");
+    for diary in ["my diary\n", "my diary"] {
+        rewrite(diary);
+        refused("table", Some(3), "not the journal");
+        assert_eq!(fs::read_to_string(&path).unwrap(), diary);
+    }
 }
 
 /// A prepared table has every record once, in the step that one pass over the table as it came gives it.
@@ -221,7 +245,9 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
     let (encoding, plan) = (encoding(&source), plan(Method::OnePass));
     assert_eq!(plan.method, Method::OnePass);
     let quiet = &mut |_| ControlFlow::Continue(());
-    let whole = plan.fit(&source, &encoding, "row", Key::from_seed(3), 2, quiet).unwrap();
+    let whole = plan
+        .fit(&source, &encoding, "row", Paid::without_ledger(Key::from_seed(3)), 2, quiet)
+        .unwrap();
     let place = folder.path().join("prepared");
     let prepare = |key: &Key, place: &Path| {
         let (prepared, preparing, parts) = Prepared::begin(&source, 12, place, key).unwrap();
@@ -229,7 +255,7 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
         // Done twice, in any order: the same.
         let order = (0..parts.len()).chain((0..parts.len()).rev());
         let mut sizes = vec![vec![]; parts.len()];
-        order.for_each(|k| sizes[k] = preparing.write(k, &parts[k]).unwrap());
+        order.for_each(|k| sizes[k] = preparing.group(k, &parts[k]).unwrap().name().unwrap());
         prepared.finish(place, sizes).unwrap()
     };
     prepare(&Key::from_seed(3), &place);
@@ -240,9 +266,14 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
     let mut run = |plan: &Plan| {
         let allocation = Some(&prepared.allocation);
         let mut from = Elsewhere { rows: &mut rows, records: 6000, allocation, journal: None };
-        plan.fit_elsewhere(&mut from, &encoding, "row", Key::from_seed(3), 2, &mut |_| {
-            ControlFlow::Continue(())
-        })
+        plan.fit_elsewhere(
+            &mut from,
+            &encoding,
+            "row",
+            Paid::without_ledger(Key::from_seed(3)),
+            2,
+            &mut |_| ControlFlow::Continue(()),
+        )
     };
     let model = run(&plan).unwrap();
     assert_eq!((model.intercept, &model.weights), (whole.intercept, &whole.weights));
@@ -259,6 +290,11 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
     prepared.check_unused(&place).unwrap();
     prepared.claim(&place, "one").unwrap();
     prepared.claim(&place, "one").unwrap();
+    let copy = folder.path().join("copy");
+    fs::create_dir(&copy).unwrap();
+    prepared.claim(&copy, "one").unwrap();
+    prepared.close(&copy, "one").unwrap();
+    assert!(prepared.claim(&copy, "one").is_err(), "a run that has ended does not come back");
     for error in [prepared.claim(&place, "two"), prepared.check_unused(&place)] {
         assert!(error.unwrap_err().to_string().contains("another run"));
     }

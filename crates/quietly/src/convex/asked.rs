@@ -23,6 +23,8 @@ pub(crate) struct Asked {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum What {
+    /// How many rows are not null records.
+    Rows,
     /// How many norms of rows lie between these.
     Norms(Vec<f64>),
     /// Σ of gradients at these weights, of rows held to `radius`, each held to `clip`: of all, or of those that coins choose.
@@ -32,6 +34,7 @@ pub(crate) enum What {
 impl Asked {
     pub(crate) fn length(&self) -> usize {
         match &self.what {
+            What::Rows => 1,
             What::Norms(radii) => radii.len() + 1,
             What::Gradients { weights, .. } => weights.len(),
         }
@@ -46,9 +49,10 @@ impl Asked {
         let Asked { program, width, range, what } = self;
         let Program { constant, l1, longest, loss, .. } = *program;
         let shape = Shape { width: *width, constant, l1, radius: longest };
-        let targets = table.target().iter().map(|&y| target(loss, y, *range)).collect();
+        let targets: Vec<f64> = table.target().iter().map(|&y| target(loss, y, *range)).collect();
         let features = Features::Dense(table.features());
         match what {
+            What::Rows => (vec![], vec![targets.iter().filter(|y| !y.is_nan()).count() as u64]),
             What::Norms(radii) => {
                 let examples = Examples::new(shape, features, targets, threads);
                 let grid = Grid::new(radii.clone());

@@ -223,6 +223,15 @@ impl<'a> Examples<'a> {
         scale * (self.row(i).dot(w) + constant)
     }
 
+    /// y - u of every row that is no null record, with the score u of the row as it came: what predictions see.
+    pub(crate) fn residuals(&self, w: &[f64]) -> Vec<f64> {
+        let parts = self.in_parts(0..self.rows(), |rows| {
+            let there = rows.filter(|&i| !self.is_null(i));
+            there.map(|i| self.target[i] - self.scaled_score(i, 1.0, w)).collect::<Vec<f64>>()
+        });
+        parts.concat()
+    }
+
     /// sum += c·z
     pub(crate) fn add_to(&self, i: usize, c: f64, sum: &mut [f64]) {
         self.add_scaled(i, c * self.scale(i), sum);

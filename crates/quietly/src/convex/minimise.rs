@@ -19,7 +19,7 @@ use crate::linalg::{Factor, dot, norm};
 /// Steps that L-BFGS looks back.
 const MEMORY: usize = 10;
 /// More weights than this are not worth a matrix of their own.
-const WIDEST: usize = 512;
+pub(super) const WIDEST: usize = 512;
 
 /// What is public about J.
 #[derive(Clone, Copy, Debug)]
@@ -127,9 +127,18 @@ impl Objective<'_> {
         near: f64,
         keep_on: &mut dyn FnMut(u64) -> Result<(), E>,
     ) -> Result<(Near, Option<Factor>, u64), E> {
+        self.descend_from(vec![0.0; self.tilt.len()], near, keep_on)
+    }
+
+    /// The same, from a point.
+    pub(super) fn descend_from<E>(
+        &self,
+        start: Vec<f64>,
+        near: f64,
+        keep_on: &mut dyn FnMut(u64) -> Result<(), E>,
+    ) -> Result<(Near, Option<Factor>, u64), E> {
         debug_assert_eq!(self.terms.bowl, Bowl::default(), "a bowl is for sets");
-        let size = self.tilt.len();
-        let mut w = vec![0.0; size];
+        let mut w = start;
         let mut passes = 0_u64;
         let mut look = |w: &[f64]| {
             passes += 1;

@@ -33,6 +33,7 @@ use super::{
     program::Program,
     run::Fitting,
     set::Set,
+    shift,
 };
 use crate::{
     charge::{Charge, Mechanism, Stage},
@@ -203,7 +204,7 @@ pub(super) fn strong_enough(loss: Loss, smooth: f64, share: f64) -> f64 {
 /// The weights.
 pub(crate) fn fit(
     run: &mut Fitting<'_, '_>,
-    examples: Private<Examples<'_>>,
+    examples: &Private<Examples<'_>>,
 ) -> Result<Vec<f64>, Error> {
     let program = run.program;
     let all = program.size(run.plan.width);
@@ -226,13 +227,12 @@ pub(crate) fn fit(
     let near = near.max(harmless);
     let lasso = run.rows * program.regulariser.lasso;
     let watch = &mut *run.watch;
-    let found = run.door.objective(MINIMISER, examples, |examples, stream, step| {
+    let found = run.door.objective(MINIMISER, examples.as_ref(), |examples, stream, step| {
         let mut tilt = setting.tilt(all, stream, step)?;
         if let Some(last) = tilt.last_mut() {
             *last -= centre;
         }
-        let objective =
-            Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
+        let objective = Objective { terms, examples, rows: 0..examples.rows(), tilt: &tilt };
         let mut keep_on = |pass: u64| tell(watch, "minimising", pass, pass.max(30));
         let Near { point, .. } = match set {
             None => objective.minimise(near, &mut keep_on)?,
@@ -244,6 +244,7 @@ pub(crate) fn fit(
     let apart = 2.0 * (near + setting.blur(all));
     let mut weights = run.release(ROUNDING, found, apart)?;
     program.set.project(&mut weights);
+    shift::apply(run, examples, &mut weights)?;
     Ok(weights)
 }
 

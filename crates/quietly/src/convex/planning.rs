@@ -144,8 +144,12 @@ impl Convex {
     ///
     /// [`Error::Parameter`] for anything that does not go together, [`Error::Accounting`] if the budget cannot be met.
     pub fn plan(&self, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
+        Plan::for_unit(budget, |budget| self.draft(rows, width, budget))
+    }
+
+    fn draft(&self, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
         if let Some(descent) = self.for_small_table(rows, budget) {
-            return descent.plan(rows, width, budget);
+            return descent.draft(rows, width, budget);
         }
         let mut program = self.program(width)?;
         let mut plan = Plan::empty(program.link(), self.method, rows, width, budget)?;
@@ -154,7 +158,7 @@ impl Convex {
             program.minimisable(width, program.set != Set::Everything)?;
             // Nothing is asked of the rows but the minimiser itself.
             plan.convex = Some(Program { finds_radius: false, ..program });
-            return Ok(plan.sealed());
+            return Ok(plan);
         }
         let scalable = self.can_scale(width) && !budget.is_pure();
         plan.method = match self.method {
@@ -183,10 +187,10 @@ impl Convex {
         let shape = plan.clone();
         if budget.is_pure() {
             plan.settle(questions::pure_stages(&shape));
-            return Ok(plan.sealed());
+            return Ok(plan);
         }
         plan.calibrate(|noise| questions::stages(&shape, mu, noise))?;
-        Ok(plan.sealed())
+        Ok(plan)
     }
 
     /// Refuses options that the method does not have.

@@ -7,12 +7,13 @@ use super::{
     perturb,
     phases::PHASE,
     planning::phases,
-    run, scaling,
+    run, scaling, shift,
 };
 use crate::{
     charge::{Charge, Sampler, Stage},
     method::Method,
     plan::Plan,
+    rows_used::PURE_SHARE,
 };
 
 /// The share of μ² that a bound on the rows takes.
@@ -31,7 +32,10 @@ pub(super) fn stages(plan: &Plan, mu: f64, noise: f64) -> Vec<Stage> {
         stages.push(run::radius_stage(plan, RADIUS_SHARE.sqrt() * mu));
     }
     match (plan.method, plan.sampler) {
-        (Method::Amp | Method::ScaledAmp, _) => stages.extend(perturb::stages(plan, each, noise)),
+        (Method::Amp | Method::ScaledAmp, _) => {
+            stages.extend(perturb::stages(plan, each, noise));
+            stages.extend(shift::stage(plan, mu));
+        }
         (_, Sampler::Places { steps }) => {
             stages.push(Stage::new("phases", steps, vec![Charge::sum(PHASE, noise)]));
         }
@@ -51,19 +55,27 @@ pub(super) fn pure_stages(plan: &Plan) -> Vec<Stage> {
     let (budget, mut stages) = (plan.budget, Vec::new());
     let neighbours = budget.neighbours();
     // What is divided and added up again may round.
-    let mut left = budget.epsilon() * (1.0 - 1e-12);
+    let mut left = (1.0 - PURE_SHARE) * budget.epsilon() * (1.0 - 1e-12);
     if plan.program().finds_radius {
         let share = PURE_RADIUS_SHARE * left;
         stages.push(run::pure_radius_stage(plan, share));
         left -= share;
     }
-    let release = |purpose: &str| vec![Charge::laplace(purpose, left, neighbours)];
     match (plan.method, plan.sampler) {
-        (Method::Amp, _) => stages.extend(perturb::pure_stages(left, neighbours)),
-        (_, Sampler::Places { steps }) => {
-            stages.push(Stage::new("phases", steps, release(PHASE)));
+        (Method::Amp, _) => {
+            let shift = shift::pure_stage(plan, left, neighbours);
+            left -= shift.as_ref().map_or(0.0, |(_, share)| *share);
+            stages.extend(perturb::pure_stages(left, neighbours));
+            stages.extend(shift.map(|(stage, _)| stage));
         }
-        _ => stages.push(Stage::new("point", 1, release(POINT))),
+        (_, Sampler::Places { steps }) => {
+            let charge = Charge::laplace(PHASE, left, neighbours);
+            stages.push(Stage::new("phases", steps, vec![charge]));
+        }
+        _ => {
+            let charge = Charge::laplace(POINT, left, neighbours);
+            stages.push(Stage::new("point", 1, vec![charge]));
+        }
     }
     stages
 }

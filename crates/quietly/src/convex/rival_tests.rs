@@ -121,7 +121,8 @@ fn a_replaced_row_is_charged_by_the_diameter() {
         let asked = witnessed(&plan, &[([1.0; 3], 1.0)], 1);
         let lattice = plan.program().constants(WIDTH, 1.0).unwrap().lipschitz;
         let lattice = crate::lattice::Lattice::for_sums(lattice, WIDTH + 1);
-        2.0 * asked[0].bound.unwrap() * lattice.step()
+        let gradient = asked.iter().find(|asked| asked.purpose == super::descent::GRADIENT);
+        2.0 * gradient.unwrap().bound.unwrap() * lattice.step()
     };
     // max 2σ(cos t) sin t = 1.09910, and twice the longest gradient where nothing is known.
     let ball = bound(Convex::new(Loss::Logistic).within(BALL));

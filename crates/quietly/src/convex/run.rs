@@ -9,10 +9,9 @@ use super::{
     examples::{Examples, Features, Shape},
     glm::Glm,
     loss::Loss,
-    minimise::{Objective, Terms},
     perturb,
     phases::{self, PHASE},
-    planning,
+    plain, planning,
     program::Program,
     scaling::{self, Found, RowMap},
     set::Set,
@@ -29,9 +28,10 @@ use crate::{
     model::Link,
     pass::Grid,
     plan::Plan,
-    progress::{Watch, tell},
+    progress::Watch,
     question::Answer,
     release::{Door, LatticeSum},
+    rows_used::ROWS_USED,
     unit::Unit,
 };
 
@@ -181,6 +181,8 @@ pub(crate) fn fit(
     let target: Private<Vec<f64>> =
         raw.map(|raw| raw.iter().map(|&y| target(plan.program().loss, y, range)).collect());
     let (program, threads) = (plan.program(), door.threads());
+    let used = |target: &Vec<f64>| target.iter().filter(|y| !y.is_nan()).count() as u64;
+    door.count_rows(plan, 1, target.as_ref().map(used))?;
     // Null records are records: their number is not public, that of all is.
     let count = target.as_ref().zip(nulls.as_ref()).map(|(rows, nulls)| rows.len() + nulls.len());
     let rows = door.public_rows(plan.budget.neighbours(), count);
@@ -215,7 +217,7 @@ pub(crate) fn fit(
         let examples = rows.as_ref().map(|(rows, target)| {
             Examples::new(shape, Features::Dense(rows), target.clone(), threads)
         });
-        let weights = perturb::fit(&mut run, examples)?;
+        let weights = perturb::fit(&mut run, &examples)?;
         return Ok(Weights {
             outputs: run.parted(&weights, range),
             rows: Some(map),
@@ -236,8 +238,8 @@ pub(crate) fn fit(
         examples = examples.map(|examples| examples.bounded_by(run.radius));
     }
     let weights = match plan.method {
-        Method::Exact => exact(&mut run, examples)?,
-        Method::Amp => perturb::fit(&mut run, examples)?,
+        Method::Exact => plain::fit(&mut run, examples)?,
+        Method::Amp => perturb::fit(&mut run, &examples)?,
         Method::DpGd | Method::DpSgd => descent::fit(&mut run, Rows::Here(&examples))?,
         Method::FrankWolfe => descent::frank_wolfe(&mut run, Rows::Here(&examples))?,
         Method::ScPsgd | Method::GdOp => bolt_on::fit(&mut run, &examples)?,
@@ -286,6 +288,10 @@ pub(crate) fn fit_kept(
         constant: program.constant,
     };
     let mut kept = descent::Kept { rows, program: program.clone(), width, range };
+    if run.door.planned_for(ROWS_USED).is_some() {
+        let used = kept.ask(run.door, 0, What::Rows)?.map(|answer| answer.counts()[0]);
+        run.door.count_rows(plan, 1, used)?;
+    }
     if program.finds_radius {
         let radii = quarters(program.longest, -RADII, 0);
         let counts = kept.ask(run.door, 0, What::Norms(radii.clone()))?.map(Answer::counts);
@@ -296,45 +302,6 @@ pub(crate) fn fit_kept(
         _ => descent::fit(&mut run, Rows::Kept(&mut kept))?,
     };
     Ok(Weights { outputs: run.parted(&weights, range), rows: None, expander: plan.expander()? })
-}
-
-/// The minimiser itself, for plans that promise nothing.
-fn exact(run: &mut Fitting<'_, '_>, examples: Private<Examples<'_>>) -> Result<Vec<f64>, Error> {
-    let (program, watch) = (run.program, &mut *run.watch);
-    let glm = program.glm(run.plan.width, run.radius)?;
-    let all = program.size(run.plan.width);
-    run.door.plain(examples, |examples| {
-        let rows = examples.rows().max(1) as f64;
-        let far = match &program.set {
-            Set::Everything => 0.0,
-            set => perturb::farthest(set, all),
-        };
-        let bowl = program.regulariser.bowl(rows, far);
-        // Separable classes have no minimiser: a little ridge gives them one.
-        let smooth = glm.bend * run.radius * run.radius;
-        let strong = (rows * program.regulariser.strong()).max(1e-3 * smooth);
-        let terms = Terms { glm, radius: run.radius, size: all / glm.outputs(), strong, bowl };
-        let tilt = vec![0.0; all];
-        let objective =
-            Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
-        let mut keep_on = |pass: u64| tell(watch, "minimising", pass, pass.max(30));
-        let near = (1e-4 / run.radius).max(terms.least_distance(rows, 1e3 / run.radius, 0.0));
-        let found = match &program.set {
-            // Nobody asks for a proof of how near it is.
-            Set::Everything => objective.descend(near, &mut keep_on)?.0,
-            set => {
-                let near = near.max(terms.least_distance_within(rows, far, 0.0));
-                objective.minimise_within(
-                    set,
-                    rows * program.regulariser.lasso,
-                    far,
-                    near,
-                    &mut keep_on,
-                )?
-            }
-        };
-        Ok(found.point)
-    })
 }
 
 impl<'a> Fitting<'a, '_> {

@@ -7,7 +7,7 @@
 //!    mean of every feature (shrunk as James and Stein do), its spread, and the share of the last class.
 //! 3. The sum of squared norms of P(x - m), cut at 1.5·R₀: at most (1.5·R₀)².
 //!
-//! The rest is post-processing. Rows become z = P(x - m)·min(1, R/‖P(x - m)‖), with P down to the spread of a feature, and R below the
+//! The rest is post-processing: which radius is taken, too. Rows become z = P(x - m)·min(1, R/‖P(x - m)‖), with P down to the spread of a feature, and R below the
 //! norm of most: nearly all rows lie on a sphere, where a radius buys the most. Predictions see rows through the same map.
 use quietly_data::Private;
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,10 @@ const LEVEL: f64 = 0.8;
 const LEAST_SPREAD: f64 = 0.3;
 /// The radius, in root mean squares of the rows' norms.
 const RADIUS_OF_RMS: f64 = 0.7;
+/// The same where noise is next to nothing, and clipped rows would be the larger error.
+const RADIUS_WHEN_CALM: f64 = 3.0;
+/// The noise of a mean in units of the rows' norm, times the features: noise is next to nothing up to here. About 8 d / (n μ).
+const CALM: f64 = 1e-4;
 
 /// How a row of features becomes one of bounded norm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,6 +66,12 @@ impl RowMap {
         let second = (self.radius / norm(&z)).min(1.0);
         z.iter_mut().for_each(|z| *z *= second);
         z
+    }
+
+    /// Whether a row is neither cut nor clipped.
+    pub(crate) fn keeps(&self, row: &[f64]) -> bool {
+        let norm = row.iter().map(|x| x * x).sum::<f64>().sqrt();
+        norm <= self.cut && self.moved(row, &mut vec![0.0; row.len()]).sqrt() <= self.radius
     }
 
     /// Whether it goes with so many features.
@@ -181,7 +191,11 @@ pub(crate) fn find(
     let (bound, unit) = (lattice.bound() as f64, lattice.step());
     let (squares, _) = door.sum(SIZE, LatticeSum { sum, bound, unit })?;
     let rms = (squares[0] / count).clamp(most * most / 64.0, most * most).sqrt();
-    map.radius = RADIUS_OF_RMS * rms;
+    if noise * width as f64 <= CALM * cut {
+        (map.cut, map.radius) = (longest, RADIUS_WHEN_CALM * rms);
+    } else {
+        map.radius = RADIUS_OF_RMS * rms;
+    }
     Ok(Found { map, share })
 }
 

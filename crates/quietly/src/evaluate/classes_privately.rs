@@ -2,7 +2,6 @@
 use std::ops::ControlFlow;
 
 use quietly_data::{Private, Source};
-use quietly_noise::Key;
 
 use super::{
     UNITS, clamped,
@@ -15,6 +14,7 @@ use crate::{
     charge::Sampler,
     error::Error,
     model::{Classified, Link, Model},
+    paid::Paid,
     release::{Door, LatticeSum},
 };
 
@@ -46,12 +46,14 @@ pub fn evaluate_classes_privately(
     source: &Source,
     threads: usize,
     budget: Budget,
-    key: Key,
+    paid: Paid,
     watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(ClassScores, Certificate), Error> {
     expect_classifier(model)?;
     let classes = model.encoding.expect_classes()?.class_count();
-    let stages = one_sum(PURPOSE, budget)?;
+    let budget = budget.for_units_of(model.rows_per_unit())?;
+    let stages = one_sum(PURPOSE, budget.of_one_row()?)?;
+    let key = paid.spend(budget)?;
     let mut sums = vec![0_i128; entries(classes)];
     rows(&model.encoding, source, threads, watch, &mut |row, y| {
         add(&mut sums, &model.classify(row), y as usize, classes);

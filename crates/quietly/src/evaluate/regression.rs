@@ -2,7 +2,6 @@
 use std::ops::ControlFlow;
 
 use quietly_data::{Private, Source};
-use quietly_noise::Key;
 use serde::Serialize;
 
 use super::{UNITS, clamped, one_sum, rows};
@@ -12,6 +11,7 @@ use crate::{
     charge::Sampler,
     error::Error,
     model::Model,
+    paid::Paid,
     release::{Door, LatticeSum},
 };
 
@@ -65,11 +65,13 @@ pub fn evaluate_privately(
     source: &Source,
     threads: usize,
     budget: Budget,
-    key: Key,
+    paid: Paid,
     watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(Scores, Certificate), Error> {
     expect_regression(model)?;
-    let stages = one_sum("squared errors", budget)?;
+    let budget = budget.for_units_of(model.rows_per_unit())?;
+    let stages = one_sum("squared errors", budget.of_one_row()?)?;
+    let key = paid.spend(budget)?;
     let sums = fold(model, source, threads, watch, [0_i128; 4], |sums, bounded, y, _| {
         let error = (bounded - y).clamp(-2.0, 2.0);
         // Each entry is cut towards zero, so that none exceeds its bound.

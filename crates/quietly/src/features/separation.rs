@@ -22,7 +22,6 @@ use std::ops::ControlFlow;
 
 use quietly_accounting::{Event, Neighbours};
 use quietly_data::{Block, Encoding, Private, Source};
-use quietly_noise::Key;
 use serde::Serialize;
 
 use super::{network::inner, patches::normals};
@@ -32,6 +31,7 @@ use crate::{
     charge::{Charge, Sampler, Stage},
     error::Error,
     linalg::{add, dot},
+    paid::Paid,
     release::{Door, LatticeSum},
 };
 
@@ -133,13 +133,14 @@ pub fn private_separation(
     rows: u64,
     unit: &str,
     budget: Budget,
-    key: Key,
+    paid: Paid,
     threads: usize,
 ) -> Result<(Separation, Certificate), Error> {
     let classes = encoding.expect_classes()?.class_count();
     let want = "2 for a private estimate; public tables may have more";
     Error::unless(classes == 2, "number of classes", want, classes)?;
-    let plan = Release::plan(encoding.width(), rows, budget)?;
+    let plan = Release::plan(encoding.width(), rows, budget.of_one_row()?)?;
+    let key = paid.spend(budget)?;
     let mut sums = plan.layout.sums();
     each_row(source, encoding, threads, &mut |row, class| plan.layout.add(&mut sums, row, class))?;
     let origin = key.source();
@@ -230,7 +231,7 @@ impl Layout {
     pub(crate) fn new(width: usize, projected: bool) -> Result<Layout, Error> {
         let draw = || {
             // Public, and the same for every table.
-            let stream = Key::from_seed(64).stream("directions");
+            let stream = quietly_noise::Key::from_seed(64).stream("directions");
             let mut all = normals(&stream, 0, DIRECTIONS * width)?;
             let scale = (DIRECTIONS as f64).sqrt();
             all.iter_mut().for_each(|x| *x /= scale);

@@ -208,7 +208,9 @@ fn a_changed_sampler_is_the_one_that_runs_or_is_refused() {
         let mut other = plan.clone();
         amplified(&mut other);
         match train(&other) {
-            Err(Error::Parameter { name: "plan" | "number of rows", .. }) => refused += 1,
+            Err(Error::Parameter { name: "plan" | "stages" | "number of rows", .. }) => {
+                refused += 1
+            }
             Err(error) => panic!("{}: {error}", name(&plan)),
             Ok(_) => {
                 let certificate = other.certificate("row", None).unwrap();
@@ -220,7 +222,7 @@ fn a_changed_sampler_is_the_one_that_runs_or_is_refused() {
         full.sampler = Sampler::Full;
         if full != plan {
             match train(&full) {
-                Err(Error::Parameter { name: "plan", .. }) => refused += 1,
+                Err(Error::Parameter { name: "plan" | "stages", .. }) => refused += 1,
                 Err(error) => panic!("{}: {error}", name(&plan)),
                 // Bands on batches of one size are charged as if every row were in all of them.
                 Ok(_) => {

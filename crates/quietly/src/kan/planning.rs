@@ -169,6 +169,10 @@ impl Kan {
     /// [`Error::Parameter`] for anything that does not go together, [`Error::TooLarge`] for networks that do not fit,
     /// [`Error::Accounting`] if the budget cannot be met.
     pub fn plan(&self, rows: u64, budget: Budget) -> Result<Plan, Error> {
+        Plan::for_unit(budget, |budget| self.draft(rows, budget))
+    }
+
+    fn draft(&self, rows: u64, budget: Budget) -> Result<Plan, Error> {
         self.shape.check()?;
         let width = self.shape.inputs.len();
         let mut plan = Plan::empty(link(self.shape.loss), Method::Kan, rows, width, budget)?;
@@ -195,7 +199,7 @@ impl Kan {
             self.size_steps(&mut training, longest_step, f64::INFINITY);
             training.check()?;
             plan.network = Some(training);
-            return Ok(plan.sealed());
+            return Ok(plan);
         }
         budget.unless_pure()?;
         let wishes = choice::Wishes {
@@ -215,7 +219,7 @@ impl Kan {
         plan.network = Some(training);
         plan.calibrate(|noise| vec![stage(&taken, noise)])?;
         plan.fits_the_lattice(&network)?;
-        Ok(plan.sealed())
+        Ok(plan)
     }
 
     /// Steps that go so far together, as long as they settle.

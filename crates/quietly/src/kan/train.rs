@@ -77,6 +77,11 @@ pub(crate) fn fit(
         }
         Prepared::new(&training.shape, &features, &labels)
     });
+    let used = table.as_ref().map(|table| {
+        let of = |y: &&f64| !label(training.shape.loss, **y, range).is_nan();
+        table.target().iter().filter(of).count() as u64
+    });
+    door.count_rows(plan, 1, used)?;
     if !plan.budget.is_private() {
         return plainly(training, network, door, prepared, watch);
     }

@@ -15,6 +15,7 @@ use crate::{
     pass::random::Random,
     recipes::depth,
     release::{Door, Witnessed},
+    rows_used::ROWS_USED,
 };
 
 const WIDTH: usize = 3;
@@ -128,7 +129,14 @@ fn witnessed(plan: &Plan, rows: &[Row], seed: u64) -> Vec<Witnessed> {
 
 /// How far apart the sums of two tables are in every step, over what one row may add.
 fn apart(plan: &Plan, a: &[Row], b: &[Row], seed: u64) -> Vec<f64> {
-    let (a, b) = (witnessed(plan, a, seed), witnessed(plan, b, seed));
+    let gradients = |rows: &[Row]| {
+        let mut all = witnessed(plan, rows, seed);
+        // The number of rows is released once, whoever is in a step.
+        let counts = all.extract_if(.., |asked| asked.purpose == ROWS_USED).count();
+        assert_eq!(counts, 1, "one count");
+        all
+    };
+    let (a, b) = (gradients(a), gradients(b));
     assert_eq!(a.len() as u64, plan.training().steps, "one sum in every step");
     assert_eq!(a.len(), b.len(), "no row decides what is asked");
     let far = |(a, b): (&Witnessed, &Witnessed)| {
@@ -183,6 +191,12 @@ fn no_row_moves_a_sum_by_more_than_is_charged_nor_in_other_steps() {
         for seed in 0..12 {
             let (a, b) = neighbours(&plan, seed);
             let far = apart(&plan, &a, &b, seed);
+            let count = |rows: &[Row]| {
+                let all = witnessed(&plan, rows, seed);
+                let count = all.into_iter().find(|asked| asked.purpose == ROWS_USED).unwrap();
+                count.values[0] as f64 / count.bound.unwrap()
+            };
+            assert!((count(&a) - count(&b)).abs() <= most, "{}: the count", name(&plan));
             farthest = far.iter().copied().fold(farthest, f64::max);
             let moved: Vec<usize> = (0..far.len()).filter(|t| far[*t] > 0.0).collect();
             assert!(may_be_in(&plan, &moved), "{}: in steps {moved:?}", name(&plan));

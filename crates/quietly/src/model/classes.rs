@@ -58,7 +58,7 @@ impl Model {
     /// The score of a row, or one for every class.
     fn scores(&self, features: &[f64]) -> Vec<f64> {
         if let Some(network) = &self.network {
-            return network.scores(features);
+            return network.scores(features).into_iter().map(finite).collect();
         }
         let features = &*self.mapped(features);
         if self.link != Link::Softmax {
@@ -89,7 +89,10 @@ fn softmax(scores: &[f64]) -> Classified {
 
 /// A weighted sum, brought back into the finite numbers if weights near the greatest of them leave those; a difference of
 /// infinities says nothing and counts as 0.
-fn sum(weights: &[f64], features: &[f64], intercept: f64) -> f64 {
-    let u = weights.iter().zip(features).map(|(w, x)| w * x).sum::<f64>() + intercept;
+pub(super) fn sum(weights: &[f64], features: &[f64], intercept: f64) -> f64 {
+    finite(weights.iter().zip(features).map(|(w, x)| w * x).sum::<f64>() + intercept)
+}
+
+pub(super) fn finite(u: f64) -> f64 {
     if u.is_nan() { 0.0 } else { u.clamp(-f64::MAX, f64::MAX) }
 }

@@ -19,6 +19,7 @@ use crate::{
     model::Link,
     one_pass::OnePass,
     recipes,
+    rows_used::{self, ROWS_USED},
 };
 
 /// What a plan looked like when it was made. Plans are compared without it.
@@ -60,6 +61,7 @@ impl Plan {
             return Ok(());
         }
         self.check_expansion()?;
+        self.check_unit()?;
         let want = "as it was planned";
         let known = match (&self.convex, &self.network) {
             (None, None) => matches!(self.link, Link::Linear | Link::Relu),
@@ -93,7 +95,8 @@ impl Plan {
             same && a.charges.len() == b.charges.len()
                 && a.charges.iter().zip(&b.charges).all(charge)
         };
-        if self.stages.len() != questions.len() || !self.stages.iter().zip(&questions).all(alike) {
+        let stages = rows_used::without(&self.stages);
+        if stages.len() != questions.len() || !stages.iter().zip(&questions).all(alike) {
             return refused("one with other questions than its method asks");
         }
         if questions.is_empty() {
@@ -114,6 +117,16 @@ impl Plan {
         refused("one that costs more than it says")
     }
 
+    /// Refuses a plan that gives one row more than the unit's budget leaves for it.
+    pub(crate) fn check_unit(&self) -> Result<(), Error> {
+        let sound = match self.unit {
+            None => self.budget.rows_per_unit() == 1,
+            Some(unit) => unit.rows_per_unit() > 1 && unit.of_one_row()? == self.budget,
+        };
+        let got = "one with another budget for one row than its unit leaves";
+        Error::unless(sound, "plan", "as it was planned", got)
+    }
+
     /// The questions of this plan's method under its sampler, whatever their noise; none if they do not go together.
     fn questions(&self) -> Option<Vec<Stage>> {
         let neighbours = self.budget.neighbours();
@@ -128,7 +141,10 @@ impl Plan {
                 None => None,
             },
             (Method::OnePass, Sampler::Allocation { steps }) => {
-                counted(OnePass::new(Some(steps)).ok()?.stages(1.0))
+                // Plans of earlier versions do not count rows.
+                let first = self.stages.first()?;
+                let counts = first.charges.iter().any(|charge| charge.purpose == ROWS_USED);
+                counted(OnePass::new(Some(steps)).ok()?.stages(1.0, counts))
             }
             (Method::Auto | Method::FullBatch | Method::OnePass | Method::Exact, _) => None,
             _ if self.network.is_some() => kan::questions(self).and_then(counted),

@@ -64,10 +64,22 @@ impl fmt::Display for Plan {
         write!(
             f,
             "epsilon {:.4} of {} at delta {} ({})",
-            (self.epsilon * 1e4).ceil() / 1e4,
-            self.budget.epsilon(),
-            self.budget.delta_in_words(),
-            self.budget.neighbours().name()
-        )
+            (self.unit_epsilon() * 1e4).ceil() / 1e4,
+            self.asked().epsilon(),
+            self.asked().delta_in_words(),
+            self.asked().neighbours().name()
+        )?;
+        match self.asked().rows_per_unit() {
+            1 => write!(f, ", for one row"),
+            rows => write!(
+                f,
+                ", for the up to {rows} rows of a unit; one row: epsilon {:.4} at delta {}",
+                (self.epsilon * 1e4).ceil() / 1e4,
+                match self.budget.is_pure() {
+                    true => "0".into(),
+                    false => format!("{:.2e}", self.budget.delta()),
+                }
+            ),
+        }
     }
 }

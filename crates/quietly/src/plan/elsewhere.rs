@@ -1,13 +1,12 @@
 //! Running a plan on rows that somebody else keeps: in parts, on other machines, or both.
 use quietly_accounting::Neighbours;
 use quietly_data::Encoding;
-use quietly_noise::Key;
 
 use super::Plan;
 use crate::{
     charge::Sampler, convex, errand::Reading, error::Error, expand::Expansion, journal::Journal,
-    keeper::Keeper, method::Method, model::Model, prepared::Allocation, progress::Watch,
-    release::Door,
+    keeper::Keeper, method::Method, model::Model, paid::Paid, prepared::Allocation,
+    progress::Watch, release::Door,
 };
 
 /// Rows that somebody else keeps, and what is known about them.
@@ -68,7 +67,26 @@ impl Plan {
         self.expands_alike()
     }
 
-    /// Fits rows that somebody else keeps, and signs the result. The journal is left behind, with all that was released.
+    /// Whether a table that was prepared like this, or not at all, has as many steps as are planned.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] if it has not.
+    pub fn suits(&self, allocation: Option<&Allocation>) -> Result<(), Error> {
+        if let Sampler::Allocation { steps } = self.sampler {
+            let there = allocation.map_or(0, |allocation| allocation.steps);
+            let want =
+                "prepared for as many steps as are planned: `quietly prepare TABLE --steps T`";
+            let got = match there {
+                0 => format!("not prepared, and {steps} steps are planned"),
+                there => format!("prepared for {there} steps, and {steps} are planned"),
+            };
+            Error::unless(there == steps, "table", want, got)?;
+        }
+        Ok(())
+    }
+
+    /// Fits rows that somebody else keeps, and writes its certificate. The journal is left behind, with all that was released.
     ///
     /// # Errors
     ///
@@ -79,29 +97,21 @@ impl Plan {
         from: &mut Elsewhere<'_>,
         encoding: &Encoding,
         unit_of_privacy: &str,
-        key: Key,
+        paid: Paid,
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<Model, Error> {
         self.check()?;
         self.asks_for_sums()?;
         assert_eq!(encoding.width(), self.inputs(), "the planned number of features");
-        if let Sampler::Allocation { steps } = self.sampler {
-            let there = from.allocation.map_or(0, |allocation| allocation.steps);
-            let want =
-                "prepared for as many steps as are planned: `quietly prepare TABLE --steps T`";
-            let got = match there {
-                0 => format!("not prepared, and {steps} steps are planned"),
-                there => format!("prepared for {there} steps, and {steps} are planned"),
-            };
-            Error::unless(there == steps, "table", want, got)?;
-        }
+        self.suits(from.allocation)?;
         if let Some(journal) = &mut from.journal {
             let want = "that of a run of this plan";
             Error::unless(journal.is_of(self), "journal", want, "that of another")?;
             journal.begin()?;
         }
         let (target, range) = self.target(encoding)?;
+        let key = paid.spend(self.asked())?;
         let origin = Some(key.source());
         let mut door = Door::new(key, &self.stages, threads).with_journal(from.journal.take());
         // What was released in answer to a question that is broken off has gone nowhere, and is forgotten.
@@ -112,9 +122,11 @@ impl Plan {
         } else {
             self.ask(from.rows, range, &mut door, watch)?.into()
         };
+        let rows_used = door.rows_used;
         // The last page is on the disk before anybody has the model.
         from.journal = door.close()?;
         let mut certificate = self.certificate(unit_of_privacy, origin)?;
+        certificate.rows_used = rows_used;
         if let (Sampler::Allocation { .. }, Some(allocation)) = (self.sampler, from.allocation) {
             certificate.record(allocation);
         }

@@ -16,6 +16,7 @@ use crate::{
     method::Method,
     model::Model,
     one_pass,
+    paid::Paid,
     progress::{Progress, Watch, tell},
     recipes,
     release::Door,
@@ -79,13 +80,31 @@ impl Plan {
         watch: &mut Watch<'_>,
     ) -> Result<(f64, Vec<f64>), Error> {
         self.check()?;
-        let mut door = Door::new(key, &self.stages, threads);
+        self.expanded_through(
+            &mut Door::new(key, &self.stages, threads),
+            table,
+            public,
+            range,
+            watch,
+        )
+    }
+
+    /// The same through a door that is there.
+    fn expanded_through(
+        &self,
+        door: &mut Door,
+        table: &Private<Table>,
+        public: Option<&Table>,
+        range: (f64, f64),
+        watch: &mut Watch<'_>,
+    ) -> Result<(f64, Vec<f64>), Error> {
         let Some(expander) = self.expander()? else {
-            return self.through(&mut door, table, public, range, watch);
+            return self.through(door, table, public, range, watch);
         };
+        let threads = door.threads();
         let table = expander.table(table, threads);
         let public = public.map(|public| expander.public_table(public, threads));
-        self.through(&mut door, &table, public.as_ref(), range, watch)
+        self.through(door, &table, public.as_ref(), range, watch)
     }
 
     /// Fits a table in memory with a plan that [`Convex`](crate::Convex) made. Targets are the numbers of classes, or lie in `range`.
@@ -206,6 +225,7 @@ impl Plan {
         Error::unless(self.convex.is_none(), "plan", want, self.link.name())?;
         match self.method {
             Method::Exact => {
+                door.count_rows(self, 1, rows(table))?;
                 Ok(door.plain(table.as_ref(), |table| exact::fit(table, self.link, threads)))
             }
             Method::OnePass => {
@@ -217,6 +237,7 @@ impl Plan {
                 self.ask(&mut Held::new(table, threads), range, door, watch)
             }
             _ => {
+                door.count_rows(self, 1, rows(table))?;
                 let unit = Unit::new(self.link, range);
                 let mut run =
                     recipes::Run { plan: self, table, public, unit: &unit, door, threads };
@@ -266,7 +287,7 @@ impl Plan {
         }
     }
 
-    /// Reads a table, fits it and signs the result.
+    /// Reads a table, fits it and writes its certificate.
     ///
     /// # Errors
     ///
@@ -276,12 +297,12 @@ impl Plan {
         source: &Source,
         encoding: &Encoding,
         unit_of_privacy: &str,
-        key: Key,
+        paid: Paid,
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<Model, Error> {
         let reads = Reads { source, public: None, encoding };
-        self.fit_from(reads, unit_of_privacy, key, threads, watch)
+        self.fit_from(reads, unit_of_privacy, paid, threads, watch)
     }
 
     /// The same, beside a public table.
@@ -293,7 +314,7 @@ impl Plan {
         &self,
         Reads { source, public, encoding }: Reads<'_>,
         unit_of_privacy: &str,
-        key: Key,
+        paid: Paid,
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<Model, Error> {
@@ -301,21 +322,21 @@ impl Plan {
         assert_eq!(encoding.width(), self.inputs(), "the planned number of features");
         self.check_dense(source)?;
         let (target, range) = self.target(encoding)?;
+        let key = paid.spend(self.asked())?;
         let origin = self.budget.is_private().then_some(key.source());
+        let mut door = Door::new(key, &self.stages, threads);
         if self.network.is_some() {
             tell(watch, "reading", 0, source.bytes())?;
-            let mut door = Door::new(key, &self.stages, threads);
             let network = kan::read(self, source, encoding, range, &mut door, watch)?;
-            let certificate = self.certificate(unit_of_privacy, origin)?;
+            let mut certificate = self.certificate(unit_of_privacy, origin)?;
+            certificate.rows_used = door.rows_used;
             let (plan, encoding) = (self.clone(), encoding.clone());
             return Ok(Model::of_network(plan, target.name, encoding, network, certificate));
         }
         let weights = if self.convex.is_some() {
             tell(watch, "reading", 0, source.bytes())?;
-            let mut door = Door::new(key, &self.stages, threads);
             convex::run::read(self, source, encoding, range, &mut door, watch)?
         } else if self.method == Method::OnePass {
-            let mut door = Door::new(key, &self.stages, threads);
             let bytes = source.bytes();
             let mut on = |at: u64| watch(Progress { doing: "reading", done: at, of: bytes });
             let (steps, sampling) = (self.steps(), door.sampling());
@@ -323,7 +344,6 @@ impl Plan {
                 one_pass::Steps::read(source, encoding, steps, &sampling, threads, &mut on)?;
             self.ask(&mut rows, range, &mut door, watch)?.into()
         } else if let (true, Some(picks)) = (self.borrows(), source.picks(encoding)?) {
-            let mut door = Door::new(key, &self.stages, threads);
             let mut rows = Borrowed::new(picks, threads);
             self.ask(&mut rows, range, &mut door, watch)?.into()
         } else {
@@ -333,11 +353,18 @@ impl Plan {
                 Some(public) => Some(rows_of_public(public, encoding, threads)?),
                 None => None,
             };
-            self.run_beside(&table, public.as_ref(), range, key, threads, watch)?.into()
+            self.expanded_through(&mut door, &table, public.as_ref(), range, watch)?.into()
         };
-        let certificate = self.certificate(unit_of_privacy, origin)?;
+        let mut certificate = self.certificate(unit_of_privacy, origin)?;
+        certificate.rows_used = door.rows_used;
         Ok(Model::new(self.clone(), target.name, encoding.clone(), weights, certificate))
     }
+}
+
+/// How many rows of a table are not null records.
+fn rows(table: &Private<Table>) -> Private<u64> {
+    let used = |table: &Table| table.target().iter().filter(|y| !y.is_nan()).count() as u64;
+    table.as_ref().map(used)
 }
 
 /// All rows of a **public** file.

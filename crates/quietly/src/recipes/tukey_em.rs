@@ -50,11 +50,12 @@ const STEP: f64 = 1.0 / (1 << 30) as f64;
 /// Added to the second moment of a group, so that one with too few rows has a model too.
 const RIDGE: f64 = 1e-4;
 
-/// The one question: the whole budget, less a little for the accountant's rounding.
+/// The one question: nearly the whole budget.
 pub(crate) fn stages(plan: &Plan) -> Vec<Stage> {
     // No accountant knows of promises beyond 100.
     let (epsilon, delta) = (plan.budget.epsilon().min(100.0), plan.budget.delta());
-    let charge = Charge::promise(DEEP, epsilon * (1.0 - 1e-9), delta * (1.0 - 1e-9));
+    // Beside the number of rows, with room for the accountant's rounding.
+    let charge = Charge::promise(DEEP, 0.985 * epsilon, 0.99 * delta);
     vec![Stage::new("models", 1, vec![charge])]
 }
 
@@ -183,12 +184,12 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_budget_is_promised_and_no_more() {
+    fn nearly_the_whole_budget_is_promised_and_no_more() {
         let plan = planned(20_000, 3.0);
         for neighbours in [Neighbours::AddRemove, Neighbours::ReplaceOne] {
             let event = crate::charge::event(plan.sampler, &plan.stages).unwrap();
             let price = quietly_accounting::epsilon(&event, neighbours, 1e-5).unwrap().upper;
-            assert!(price <= 3.0 && price > 2.999_999, "{price}");
+            assert!(price <= 3.0 && price > 2.95, "{price}");
         }
         assert_eq!((groups(&plan), groups(&planned(2_200, 1.0))), (1000, 150));
     }

@@ -3,6 +3,7 @@ use std::{ops::ControlFlow, sync::Arc};
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema as ArrowSchema};
 use quietly_data::Schema;
+use quietly_noise::Key;
 
 use super::*;
 use crate::asked::Family;
@@ -50,7 +51,7 @@ fn run(tuning: &Tuning, seed: u64) -> (usize, f64, Model) {
     let (key, encoding) = (Key::from_seed(seed), encoding());
     let reads = Reads { source: &train, public: None, encoding: &encoding };
     let quiet = &mut |_| ControlFlow::Continue(());
-    tuning.run(reads, validation, "row", &key, 1, quiet).unwrap()
+    tuning.run(reads, validation, "row", Paid::without_ledger(key), 1, quiet).unwrap()
 }
 
 /// A trial is planned with more than half of what is asked, and the whole stays within it.
@@ -94,7 +95,11 @@ fn what_cannot_be_tuned_is_refused() {
     let reads = Reads { source: &train, public: None, encoding: &encoding };
     let key = Key::from_seed(1);
     let quiet = &mut |_| ControlFlow::Continue(());
-    assert!(public.run(reads, Validation::Private(&train), "row", &key, 1, quiet).is_err());
+    assert!(
+        public
+            .run(reads, Validation::Private(&train), "row", Paid::without_ledger(key), 1, quiet)
+            .is_err()
+    );
 }
 
 /// The candidate that can see |x| is chosen unless no trial drew it, which happens in E[2^-K], about two in eleven runs. Seeds are fixed;

@@ -1,7 +1,7 @@
 //! The same seed gives the same bits, however the rows are read.
 use std::{fmt::Write, ops::ControlFlow, path::Path};
 
-use quietly::{Encoding, Key, Link, Method, Model, Plan, Reach, ReadOptions, Schema, Source};
+use quietly::{Encoding, Key, Link, Method, Model, Paid, Plan, Reach, ReadOptions, Schema, Source};
 
 use crate::common::{LINKS, METHODS, Plain, bits, budget, gaussian, run};
 
@@ -50,7 +50,8 @@ pub(crate) fn fit(
     let schema = schema(table, scale, 16.0);
     let encoding = Encoding::new(&schema, source.columns(), None, Some("y")).unwrap();
     let quiet = &mut |_| ControlFlow::Continue(());
-    plan.fit(&source, &encoding, "person", Key::from_seed(3), threads, quiet).unwrap()
+    plan.fit(&source, &encoding, "person", Paid::without_ledger(Key::from_seed(3)), threads, quiet)
+        .unwrap()
 }
 
 fn weights(model: &Model) -> (f64, Vec<f64>) {

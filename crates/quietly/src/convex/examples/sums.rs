@@ -189,6 +189,10 @@ impl Examples<'_> {
                     *score = self.scaled_score(i, scale, w);
                 }
                 glm.bends(&scores, self.target[i], &mut bends);
+                // Most rows of a loss with corners are on its straight lines.
+                if bends.iter().all(|bend| *bend == 0.0) {
+                    continue;
+                }
                 z.clear();
                 z.extend(self.row(i).entries().filter(|(_, x)| *x != 0.0));
                 if self.constant != 0.0 {

@@ -1,4 +1,6 @@
 //! The claim about one row, attacked; and estimates against the truth.
+use quietly_noise::Key;
+
 use super::*;
 use crate::pass::random::Random;
 

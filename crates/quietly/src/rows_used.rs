@@ -1,0 +1,197 @@
+//! How many rows a fit used, released with noise.
+//!
+//! A row that does not hold what the schema declares is a null record: it adds to no sum, and no
+//! message may tell of it. A table of such rows would spend its budget on a model of pure noise. So
+//! every plan has one more release, the number of rows that are not null records.
+//!
+//! # Proof: sensitivity one
+//!
+//! 1. Whether a row is a null record depends on that row and public values alone (`Encoding`).
+//! 2. The count is Σ 1\[row is not a null record\]. One row more or less changes it by at most 1, and so does
+//!    a replaced row. The accountant prices a sum at its bound under add-remove and at twice that under
+//!    replace-one, so that the bound is 1 and 1/2.
+//! 3. In one pass the count is of the first step's rows, and one of that step's releases. The theorem
+//!    of random allocation prices the step as a whole, by a row that is there or not under either
+//!    relation: the bound is 1.
+//!
+//! The count is an integer on a lattice of unit one, so that nothing is rounded. What is told of it
+//! (an estimate, a warning) is computed from the release and public numbers. It never decides
+//! whether a fit succeeds.
+use quietly_accounting::{Neighbours, gaussian_mu};
+use quietly_data::Private;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    budget::Budget,
+    charge::{Charge, Mechanism, Sampler, Stage},
+    error::Error,
+    plan::Plan,
+    release::{Door, LatticeSum},
+};
+
+/// The name of the release.
+pub(crate) const ROWS_USED: &str = "number of rows used";
+
+/// The share of μ² that it takes: all other noise grows by the factor 1.0025.
+const SHARE: f64 = 0.005;
+/// The share of ε that it takes where no Gaussian is allowed.
+pub(crate) const PURE_SHARE: f64 = 0.01;
+
+/// About how many rows a fit used.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RowsUsed {
+    /// The noisy number, not below 0.
+    pub about: u64,
+    /// The standard deviation of its noise, and of the sample where one was counted.
+    pub deviation: f64,
+    /// How many rows the schema declares.
+    pub declared: u64,
+}
+
+impl RowsUsed {
+    pub(crate) fn new(about: f64, deviation: f64, declared: u64) -> Self {
+        RowsUsed { about: about.round().max(0.0) as u64, deviation, declared }
+    }
+
+    /// What to look into, if the number is far from what was declared.
+    ///
+    /// No verdict is given where a standard deviation is more than a quarter of the declared rows. With
+    /// all of them in use, a false warning therefore takes noise below -5 standard deviations: less
+    /// than once in three million tables.
+    pub fn warning(&self) -> Option<String> {
+        let (about, declared) = (self.about as f64, self.declared as f64);
+        if self.deviation > 0.25 * declared {
+            return None;
+        }
+        if about + 3.0 * self.deviation < 0.5 * declared {
+            return Some(format!(
+                "about {} of the declared {} rows were used: the table does not hold what the schema says. Check the types \
+                 of the columns, the decimal and thousands separators, the spelling of categories, and `missing`; \
+                 `quietly check` finds the column.",
+                spaced(self.about),
+                spaced(self.declared)
+            ));
+        }
+        (about - 3.0 * self.deviation > 2.0 * declared).then(|| {
+            format!(
+                "about {} rows were used, but the schema declares {}: correct `rows`, as the fit was planned for that many.",
+                spaced(self.about),
+                spaced(self.declared)
+            )
+        })
+    }
+}
+
+impl std::fmt::Display for RowsUsed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (about, declared) = (spaced(self.about), spaced(self.declared));
+        if self.deviation == 0.0 {
+            return write!(f, "{about} of the declared {declared} rows were used");
+        }
+        let within = spaced((1.96 * self.deviation).ceil() as u64);
+        write!(f, "about {about} of the declared {declared} rows were used (± {within}, 95 %)")
+    }
+}
+
+/// 20 000 for 20000.
+fn spaced(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| std::str::from_utf8(group).expect("digits"))
+        .collect();
+    groups.join(" ")
+}
+
+/// The release over all rows, for a share of the budget that depends on the budget alone.
+pub(crate) fn stage(budget: Budget, sampler: Sampler) -> Result<Stage, Error> {
+    // A replaced row moves a Gaussian sum twice as far.
+    let factor = if budget.neighbours() == Neighbours::ReplaceOne { 2.0 } else { 1.0 };
+    let mu = gaussian_mu(budget.epsilon(), budget.delta())? / factor;
+    Ok(over_all_rows(Charge::sum(ROWS_USED, 1.0 / (SHARE.sqrt() * mu)), sampler))
+}
+
+/// The same with Laplace noise: for δ = 0, and beside promises that leave no δ.
+pub(crate) fn pure_stage(epsilon: f64, neighbours: Neighbours, sampler: Sampler) -> Stage {
+    over_all_rows(Charge::laplace(ROWS_USED, epsilon, neighbours), sampler)
+}
+
+fn over_all_rows(charge: Charge, sampler: Sampler) -> Stage {
+    let stage = Stage::new("rows used", 1, vec![charge]);
+    if sampler == Sampler::Full { stage } else { stage.of_all_rows() }
+}
+
+/// The stages before the count, if that is the last one.
+pub(crate) fn without(stages: &[Stage]) -> &[Stage] {
+    let counts = |stage: &Stage| match &stage.charges[..] {
+        [Charge { purpose, times: 1, mechanism }] if purpose == ROWS_USED => {
+            matches!(mechanism, Mechanism::Gaussian { .. } | Mechanism::Laplace { .. })
+                && stage.steps == 1
+        }
+        _ => false,
+    };
+    match stages {
+        [rest @ .., last] if counts(last) => rest,
+        all => all,
+    }
+}
+
+impl Plan {
+    /// Whether a certificate of this plan may say so much of the rows: something if and only if it was
+    /// released, and of the rows that were declared.
+    pub(crate) fn counts_as(&self, used: Option<&RowsUsed>) -> bool {
+        let mut charges = self.stages.iter().flat_map(|stage| &stage.charges);
+        let released = charges.any(|charge| charge.purpose == ROWS_USED);
+        match used {
+            Some(used) => {
+                let private = released && used.deviation > 0.0;
+                used.declared == self.rows && (private || !self.budget.is_private())
+            }
+            None => !released,
+        }
+    }
+}
+
+impl Door {
+    /// Releases how many rows were used: of `rows`, which are those of one of `steps` equal shares of
+    /// the table. Plans of earlier versions do not have it.
+    pub(crate) fn count_rows(
+        &mut self,
+        plan: &Plan,
+        steps: u64,
+        rows: Private<u64>,
+    ) -> Result<(), Error> {
+        let (about, deviation) = match self.planned_for(ROWS_USED) {
+            _ if !plan.budget.is_private() => (self.plain(rows, |rows| rows as f64), 0.0),
+            None => return Ok(()),
+            Some(mechanism) => {
+                let sum = rows.map(|rows| vec![i64::try_from(rows).unwrap_or(i64::MAX)]);
+                let replaced = plan.budget.neighbours() == Neighbours::ReplaceOne && steps == 1;
+                let bound = if replaced { 0.5 } else { 1.0 };
+                let what = LatticeSum { sum, bound, unit: 1.0 };
+                match mechanism {
+                    Mechanism::Laplace { .. } => {
+                        let (value, scale) = self.laplace(ROWS_USED, what)?;
+                        (value[0], std::f64::consts::SQRT_2 * scale)
+                    }
+                    _ => {
+                        let (value, deviation) = self.sum(ROWS_USED, what)?;
+                        (value[0], deviation)
+                    }
+                }
+            }
+        };
+        let share = steps as f64;
+        // A share of the table is a sample of its rows.
+        let sampling = plan.rows as f64 / share * (1.0 - 1.0 / share);
+        let deviation = share * (deviation * deviation + sampling).sqrt();
+        self.rows_used = Some(RowsUsed::new(share * about, deviation, plan.rows));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
