@@ -8,6 +8,7 @@ use crate::{
     audit::Audit,
     bounds::Bounds,
     certificate::Show,
+    check::Check,
     correlated::Correlated,
     diagnose::Diagnose,
     evaluate::Evaluate,
@@ -50,6 +51,8 @@ pub(crate) enum Verb {
     Init(Init),
     /// Ranges for a schema: private at a price, or from a public file
     Bounds(Bounds),
+    /// Whether a table holds what its schema says, at a price
+    Check(Check),
     /// Group a large table by secret step, so that a run reads it once
     Prepare(Prepare),
     /// What a fit will do and cost, before any row is read

@@ -1,19 +1,20 @@
 //! `quietly bounds`: ranges for a schema, at a shown price or from a public file.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use quietly::{
-    Encoding, Missing, Rule, Schema, private_range, private_range_elsewhere, public_range,
-    range_reading,
+    Budget, Encoding, Key, Missing, Rule, Run, Schema, private_range, private_range_elsewhere,
+    public_range, range_reading,
 };
 use serde_json::json;
 
 use crate::{
     elsewhere::Cluster,
     failure::Failure,
+    ledger::{Charging, Receipt, pay},
     number::{Count, Number},
-    screen::{Progress, Screen},
-    tables::{Reading, key},
+    screen::{Progress, Screen, WIDTH},
+    tables::{Reading, beside, files_read, key, with_features},
     words,
 };
 
@@ -38,6 +39,8 @@ pub(crate) struct Bounds {
     #[arg(long, value_name = "N")]
     seed: Option<Count>,
     #[command(flatten)]
+    charging: Charging,
+    #[command(flatten)]
     reading: Reading,
     #[command(flatten)]
     cluster: Cluster,
@@ -48,14 +51,15 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
     let threads = bounds.reading.threads()?;
     let features = bounds.features.map(|f| f.at_least_one("features")).transpose()?;
     let features = features.map(|f| f as usize);
-    let mut found: Vec<(&String, f64, f64)> = vec![];
+    let mut found: Vec<(&String, Option<(f64, f64)>)> = vec![];
     let mut spent = 0.0;
+    let rows = bounds.rows.at_least_one("rows")?;
+    let mut receipt = None;
     if let Some(public) = &bounds.public {
-        let source = bounds.reading.open(std::slice::from_ref(public), features)?;
+        let source = bounds.reading.open(std::slice::from_ref(public), with_features(features))?;
         let _progress = Progress::new("reading the public file");
         for column in &bounds.words {
-            let (low, high) = public_range(&source, column, threads)?;
-            found.push((column, low, high));
+            found.push((column, Some(public_range(&source, column, threads)?)));
         }
     } else {
         let (file, columns) = bounds.words.split_first().expect("clap asks for one");
@@ -65,42 +69,58 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
         if columns.is_empty() {
             return Err(Failure::NoColumns { file: file.clone() });
         }
-        let rows = bounds.rows.at_least_one("rows")?;
-        let source = bounds.reading.open(&[PathBuf::from(file)], features)?;
+        let source = bounds.reading.open(&[PathBuf::from(file)], with_features(features))?;
         let _progress = Progress::new("estimating ranges");
         let each = epsilon.0 / columns.len() as f64;
         if !(1e-3..=100.0).contains(&each) {
             let (want, got) = ("from 0.001 to 100 for each column", epsilon.0.to_string());
             return Err(quietly::Error::Parameter { name: "epsilon", want, got }.into());
         }
-        // All names are looked up before anything is spent.
-        let asked = columns.iter().map(|c| (c.as_str(), -1.0, 1.0));
-        Encoding::new(&schema(asked), source.columns(), None, None)
+        // All names and types are looked up before anything is spent.
+        let schema = schema(columns.iter().map(|c| (c.as_str(), -1.0, 1.0)));
+        Encoding::new(&schema, source.columns(), None, None)
+            .and_then(|encoding| source.check(&encoding, Some(&schema)))
             .map_err(quietly::Error::from)?;
-        for column in columns {
-            let key = key(bounds.seed)?;
-            let (low, high) = match bounds.cluster.fleet()? {
-                None => private_range(&source, column, rows, each, key, threads)?,
+        if !bounds.reading.json {
+            // A comment, as the other lines are for a schema.
+            screen.say(&words::wrap(&files_read(&source), "# ", WIDTH))?;
+        }
+        let ledger = bounds.charging.open(&beside(Path::new(file)))?;
+        let run = Run::new(&format!("ranges of {}", columns.join(", ")))?;
+        let first = key(bounds.seed)?;
+        let (paid, charged) = pay(ledger, run, Budget::pure(epsilon.0)?, first)?;
+        receipt = charged;
+        let shares = paid.shared(columns.len(), || match bounds.seed {
+            Some(seed) => Ok(Key::from_seed(seed.get("seed")?)),
+            None => Ok(Key::from_os()?),
+        })?;
+        for (column, paid) in columns.iter().zip(shares) {
+            let range = match bounds.cluster.fleet()? {
+                None => private_range(&source, column, rows, each, paid, threads)?,
                 Some(fleet) => {
                     let reading = range_reading(source.columns(), column)?;
                     let mut rows_there = fleet.rows(&source, reading)?;
-                    private_range_elsewhere(&mut rows_there, column, rows, each, key)?
+                    private_range_elsewhere(&mut rows_there, column, rows, each, paid)?
                 }
             };
-            found.push((column, low, high));
+            found.push((column, range));
         }
         spent = epsilon.0;
     }
+    receipt.iter_mut().for_each(Receipt::finish);
     if bounds.reading.json {
         let ranges: serde_json::Map<_, _> =
-            found.iter().map(|(c, low, high)| ((*c).clone(), json!([low, high]))).collect();
+            found.iter().map(|(c, range)| ((*c).clone(), json!(range))).collect();
         return Ok(screen.say_json(&json!({
             "ranges": ranges, "epsilon": spent, "delta": 0, "neighbours": "add-remove",
             "test_only": bounds.seed.is_some() && bounds.public.is_none(),
         }))?);
     }
-    for (column, low, high) in &found {
-        screen.say(&line(column, *low, *high))?;
+    for (column, range) in &found {
+        match range {
+            Some((low, high)) => screen.say(&line(column, *low, *high))?,
+            None => screen.say(&words::wrap(&few_numbers(column, rows), "# ", WIDTH))?,
+        }
     }
     let price = match &bounds.public {
         Some(public) => format!("spent nothing, as {} is public", public.display()),
@@ -110,11 +130,22 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
         ),
     };
     screen.say(&format!("\n{price}"))?;
+    if let Some(receipt) = receipt {
+        screen.say(&receipt.left())?;
+    }
     Ok(screen.say(&words::wrap(
         "next: copy the lines into the schema's [columns]. Values beyond a range will count as its ends.",
         "",
-        crate::screen::WIDTH,
+        WIDTH,
     ))?)
+}
+
+/// What to look into where a column has hardly any number.
+fn few_numbers(column: &str, rows: u64) -> String {
+    format!(
+        "{column}: hardly any number in it, for about {rows} rows: is it a category or a date, are its numbers written with a \
+         decimal comma, or are there fewer rows (--rows)?"
+    )
 }
 
 /// The line of a schema that says so.
@@ -126,5 +157,5 @@ fn line(column: &str, lo: f64, hi: f64) -> String {
 fn schema<'a>(ranges: impl Iterator<Item = (&'a str, f64, f64)>) -> Schema {
     let rule = |lo, hi| Rule::Range { lo, hi, missing: None };
     let columns = ranges.map(|(name, lo, hi)| (name.to_string(), rule(lo, hi))).collect();
-    Schema { rows: 1, unit: "row".into(), missing: Missing::Middle, features: None, columns }
+    Schema { missing: Missing::Middle, columns, ..Schema::default() }
 }

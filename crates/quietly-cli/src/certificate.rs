@@ -27,12 +27,23 @@ pub(crate) fn read(path: &Path) -> Result<Model, Failure> {
     Ok(model)
 }
 
+/// The certificate as programs read it: as in the file, with what it protects in words and the file's digest.
+pub(crate) fn json(model: &Model) -> serde_json::Value {
+    let certificate = &model.certificate;
+    let mut value = serde_json::to_value(certificate).expect("plain fields");
+    if certificate.asked.is_private() {
+        value["protects"] = certificate.relation().into();
+        value["unit_in_words"] = certificate.scope().into();
+    }
+    value["digest"] = model.digest().into();
+    value
+}
+
 /// Prints the certificate of a model file.
 pub(crate) fn run(show: &Show, screen: &mut Screen) -> Result<(), Failure> {
     let model = read(&show.model)?;
     if show.json {
-        let value = serde_json::to_value(&model.certificate).expect("plain fields");
-        return Ok(screen.say_json(&value)?);
+        return Ok(screen.say_json(&json(&model))?);
     }
     let title = format!(
         "{} of {} on {} features",
@@ -42,6 +53,7 @@ pub(crate) fn run(show: &Show, screen: &mut Screen) -> Result<(), Failure> {
     );
     screen.say(&screen.bold(&title))?;
     screen.say(&model.certificate.to_string())?;
+    screen.say(&format!("digest   {}", model.digest_in_words()))?;
     Ok(screen
         .say(&format!("\nnext: quietly label {} --output label.html", show.model.display()))?)
 }

@@ -40,7 +40,25 @@ impl Fleet {
             why: format!("{PROGRAM} cannot be started: {e}; build it with `make cluster` and put it on the PATH"),
         })?;
         let (to, from) = (relay.stdin.take(), relay.stdout.take().expect("a pipe"));
-        Ok(Fleet { relay, to, from, address: address.into(), tasks })
+        let mut fleet = Fleet { relay, to, from, address: address.into(), tasks };
+        fleet.check()?;
+        Ok(fleet)
+    }
+
+    /// The scheduler.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Whether all parts are of one build. One task goes all the way to an executor and back, and reads nothing.
+    fn check(&mut self) -> Result<(), Error> {
+        let work = Work { order: Order::Check, tasks: vec![vec![]] };
+        let done = self.sent(&work)?;
+        work.check(&done).map_err(|other| self.told(other.to_string()))
+    }
+
+    fn told(&self, why: String) -> Error {
+        Error::Elsewhere { address: self.address.clone(), why }
     }
 
     /// How many tasks parts are worth.
@@ -59,9 +77,19 @@ impl Fleet {
         if work.tasks.is_empty() {
             return Ok((work, Vec::new()));
         }
-        let told = |why: String| Error::Elsewhere { address: self.address.clone(), why };
-        let lost = |e: io::Error| told(format!("{PROGRAM} has ended: {e}"));
-        let bytes = to_bytes(&work);
+        let done = self.sent(&work)?;
+        Ok((work, done))
+    }
+
+    /// Sends work, and waits for what every task came to.
+    fn sent(&mut self, work: &Work) -> Result<Vec<Vec<u8>>, Error> {
+        let address = self.address.clone();
+        let told = |why: String| Error::Elsewhere { address, why };
+        let lost = |e: io::Error| Error::Elsewhere {
+            address: self.address.clone(),
+            why: format!("{PROGRAM} has ended: {e}"),
+        };
+        let bytes = to_bytes(work);
         let to = self.to.as_mut().expect("open until this is dropped");
         let sent = to.write_all(&(bytes.len() as u32).to_le_bytes());
         sent.and_then(|()| to.write_all(&bytes)).and_then(|()| to.flush()).map_err(lost)?;
@@ -71,7 +99,7 @@ impl Fleet {
         self.from.read_exact(&mut reply).map_err(lost)?;
         match reply.split_first() {
             Some((0, rest)) => match split(rest) {
-                Some(done) => Ok((work, done)),
+                Some(done) => Ok(done),
                 None => Err(told("it answered something else".into())),
             },
             Some((_, why)) => Err(told(String::from_utf8_lossy(why).into_owned())),
@@ -110,10 +138,7 @@ impl Keeper for Rows {
     fn ask(&mut self, step: usize, question: &Question) -> Result<Private<Answer>, Error> {
         let errand = Errand { reading: self.reading.clone(), question: question.clone() };
         let (work, done) = self.fleet.done(Order::Ask(errand), &self.steps[step])?;
-        work.answer(&done).ok_or_else(|| Error::Elsewhere {
-            address: self.fleet.address.clone(),
-            why: "it answered another question".into(),
-        })
+        work.answer(&done).map_err(|other| self.fleet.told(other.to_string()))
     }
 }
 

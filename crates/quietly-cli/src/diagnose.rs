@@ -3,16 +3,17 @@ use std::path::PathBuf;
 
 use clap::Args;
 use quietly::{
-    Budget, Certificate, Encoding, Neighbours,
+    Budget, Certificate, Encoding, Neighbours, ReadOptions, Run,
     features::{Diagnosis, Separation, private_separation, public_separation},
 };
 use serde_json::{Value, json};
 
 use crate::{
     failure::Failure,
+    ledger::{Charging, Receipt, pay},
     number::{Count, Number},
     screen::{Progress, Screen, WIDTH},
-    tables::{Reading, SchemaFile, Spending, key},
+    tables::{Reading, SchemaFile, Spending, key, usual_delta},
     words,
 };
 
@@ -53,6 +54,8 @@ pub(crate) struct Diagnose {
     #[arg(long, value_name = "N", requires = "spend")]
     seed: Option<Count>,
     #[command(flatten)]
+    charging: Charging,
+    #[command(flatten)]
     reading: Reading,
 }
 
@@ -66,6 +69,7 @@ enum Signal {
 /// Says whether it is enough, and what would be.
 pub(crate) fn run(asked: &Diagnose, screen: &mut Screen) -> Result<(), Failure> {
     let wrong = |what: &str| Err(Failure::Signal(what.into()));
+    let mut receipt = None;
     let (diagnosis, signal) = match (asked.files.first(), asked.snr) {
         (None, None) => return wrong("there is neither"),
         (Some(_), Some(_)) => return wrong("there are both"),
@@ -75,7 +79,7 @@ pub(crate) fn run(asked: &Diagnose, screen: &mut Screen) -> Result<(), Failure> 
             }
             let Some(rows) = asked.rows else { return wrong("with --snr, give --rows, too") };
             let rows = rows.at_least_one("rows")?;
-            (asked.diagnosis(snr.0, rows, asked.spending.budget(rows)?)?, Signal::Typed)
+            (asked.diagnosis(snr.0, rows, asked.spending.budget(rows, None)?)?, Signal::Typed)
         }
         (Some(first), None) => {
             let Some(target) = &asked.target else {
@@ -92,11 +96,18 @@ pub(crate) fn run(asked: &Diagnose, screen: &mut Screen) -> Result<(), Failure> 
                 );
             }
             let schema = asked.schema.read(first)?;
-            let source = asked.reading.open(&asked.files, schema.features)?;
+            let source = asked.reading.open(&asked.files, ReadOptions::of_schema(&schema))?;
             let columns = asked.features.as_deref();
             let encoding = Encoding::new(&schema, source.columns(), columns, Some(target))
                 .map_err(quietly::Error::from)?;
-            let budget = asked.spending.budget(schema.rows)?;
+            // A public table is charged to no ledger.
+            let ledger = match asked.spend {
+                Some(_) => asked.charging.open(&asked.schema.path(first))?,
+                None => None,
+            };
+            let usual = ledger.as_ref().map(|l| l.usual_delta(usual_delta(schema.rows)));
+            let (k, unit) = (schema.rows_per_unit, asked.spending.budget(schema.rows, usual)?);
+            let budget = unit.for_units_of(k)?.of_one_row()?;
             // What is refused is refused before anything is spent.
             asked.diagnosis(1.0, schema.rows, budget)?;
             let threads = asked.reading.threads()?;
@@ -104,12 +115,18 @@ pub(crate) fn run(asked: &Diagnose, screen: &mut Screen) -> Result<(), Failure> 
             let signal = match asked.spend {
                 None => Signal::Public(public_separation(&source, &encoding, threads)?),
                 Some(spend) => {
-                    let price = Budget::new(spend.0, budget.delta())?.under(budget.neighbours());
+                    let price = Budget::new(spend.0, unit.delta())?.under(unit.neighbours());
+                    let price = price.for_units_of(k)?;
                     expect_finite(price)?;
                     let (rows, unit) = (schema.rows, &schema.unit);
-                    let key = key(asked.seed)?;
+                    source.check(&encoding, Some(&schema)).map_err(quietly::Error::from)?;
+                    expect_two_classes(&encoding)?;
+                    let run = Run::new(&format!("signal of {target}"))?;
+                    let (paid, charged) = pay(ledger, run, price, key(asked.seed)?)?;
+                    receipt = charged;
                     let (found, certificate) =
-                        private_separation(&source, &encoding, rows, unit, price, key, threads)?;
+                        private_separation(&source, &encoding, rows, unit, price, paid, threads)?;
+                    receipt.iter_mut().for_each(Receipt::finish);
                     Signal::Private(found, Box::new(certificate))
                 }
             };
@@ -129,11 +146,25 @@ pub(crate) fn run(asked: &Diagnose, screen: &mut Screen) -> Result<(), Failure> 
     if let Signal::Private(_, certificate) = &signal {
         screen.say(&format!("\nThe estimate:\n{certificate}"))?;
     }
+    if let Some(receipt) = receipt {
+        screen.say(&receipt.left())?;
+    }
     let next = match signal {
         Signal::Typed => "quietly reproduce features --quick",
         _ => "stronger features are worth as much as more rows: docs/features.md",
     };
     Ok(screen.say(&format!("\nnext: {next}"))?)
+}
+
+/// Refuses what a private estimate would refuse later.
+fn expect_two_classes(encoding: &Encoding) -> Result<(), Failure> {
+    let classes = encoding.expect_classes().map_err(quietly::Error::from)?.class_count();
+    if classes == 2 {
+        return Ok(());
+    }
+    let want = "2 for a private estimate; public tables may have more";
+    let (name, got) = ("number of classes", classes.to_string());
+    Err(quietly::Error::Parameter { name, want, got }.into())
 }
 
 fn expect_finite(budget: Budget) -> Result<(), Failure> {

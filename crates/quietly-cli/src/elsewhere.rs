@@ -3,8 +3,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use quietly::{
-    Elsewhere, Encoding, Error, Journal, Keeper, Key, Method, Model, Part, Parts, Plan, Prepared,
-    Reading, Source, Watch,
+    Elsewhere, Encoding, Error, Journal, Keeper, Key, Ledger, Method, Model, Paid, Part, Parts,
+    Plan, Prepared, Reading, Run, Source, Watch,
 };
 
 use crate::{
@@ -89,6 +89,7 @@ impl Away {
         prepared: Option<Prepared>,
         (encoding, about): (&Encoding, &str),
         (key, threads): (&Key, usize),
+        ledger: Option<&Ledger>,
     ) -> Result<There, Failure> {
         plan.asks_for_sums()?;
         let one_pass = plan.method == Method::OnePass;
@@ -102,6 +103,7 @@ impl Away {
             }
             None => vec![absolute(source.parts().map_err(Error::from)?)?],
         };
+        plan.suits(prepared.as_ref().map(|(prepared, _)| &prepared.allocation))?;
         let records = steps.iter().flatten().map(Part::records).sum();
         let seed = match key.source() {
             quietly_noise::Source::Seed(seed) => Some(seed),
@@ -111,7 +113,7 @@ impl Away {
         let read = serde_json::to_string(encoding).expect("plain fields");
         let about = format!("{}; {allocation}; {read}; {about}", fingerprint(&steps));
         let journal = match &self.checkpoint {
-            Some(path) => Some(Journal::open(path, plan, &about, seed)?),
+            Some(path) => Some(Journal::open(path, plan, &about, seed, ledger)?),
             None => None,
         };
         if let (Some((prepared, folder)), false) = (&prepared, begun(&journal)) {
@@ -137,13 +139,24 @@ impl There {
         begun(&self.journal)
     }
 
+    /// The run that is to be charged, if it is not begun.
+    pub(crate) fn run(&self, what: &str) -> Result<Run, Error> {
+        let mut run = Run::new(what)?;
+        if let Some(journal) = &self.journal {
+            run.name = journal.run().into();
+        }
+        let allocation = self.prepared.as_ref().map(|(prepared, _)| &prepared.allocation);
+        run.allocation = allocation.filter(|a| !a.test_only).map(|a| a.id.clone());
+        Ok(run)
+    }
+
     /// Fits the rows; `save` puts the model where it is safe, before the journal is deleted.
     pub(crate) fn fit(
         mut self,
-        plan: &Plan,
+        (plan, run): (&Plan, &str),
         encoding: &Encoding,
         unit: &str,
-        (key, threads): (Key, usize),
+        (paid, threads): (Paid, usize),
         watch: &mut Watch<'_>,
         save: impl FnOnce(&Model) -> Result<(), Failure>,
     ) -> Result<Model, Failure> {
@@ -152,14 +165,7 @@ impl There {
             journal.begin()?;
         }
         if let Some((prepared, folder)) = &self.prepared {
-            let run = match &journal {
-                Some(journal) => journal.run().to_string(),
-                None => {
-                    let name = Key::from_os()?.stream("the name of a run").bits(0)?.word()?;
-                    format!("run {name:016x}")
-                }
-            };
-            prepared.claim(folder, &run)?;
+            prepared.claim(folder, run)?;
         }
         let mut from = Elsewhere {
             rows: &mut *self.rows,
@@ -167,8 +173,11 @@ impl There {
             allocation: self.prepared.as_ref().map(|(prepared, _)| &prepared.allocation),
             journal,
         };
-        let model = plan.fit_elsewhere(&mut from, encoding, unit, key, threads, watch)?;
+        let model = plan.fit_elsewhere(&mut from, encoding, unit, paid, threads, watch)?;
         save(&model)?;
+        if let Some((prepared, folder)) = &self.prepared {
+            prepared.close(folder, run)?;
+        }
         if let Some(journal) = from.journal {
             journal.finish()?;
         }

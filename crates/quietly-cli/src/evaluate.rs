@@ -2,15 +2,16 @@
 use std::{ops::ControlFlow, path::PathBuf};
 
 use clap::Args;
-use quietly::{Budget, Model, Scores};
+use quietly::{Budget, Model, ReadOptions, Run, Scores};
 use serde_json::{Value, json};
 
 use crate::{
     args::Relation,
     failure::Failure,
+    ledger::{Charging, Receipt, pay},
     number::{Count, Number},
     screen::{Progress, Screen, WIDTH},
-    tables::{Files, highest_index, key},
+    tables::{Files, beside, files_read, key},
     words,
 };
 
@@ -26,16 +27,21 @@ pub(crate) struct Evaluate {
     /// Spend this much for a private estimate; without it the scores are exact and not private
     #[arg(long, value_name = "E")]
     epsilon: Option<Number>,
-    /// The delta of a private estimate
-    #[arg(long, value_name = "D", default_value = "1e-5", requires = "epsilon")]
-    delta: Number,
+    /// The delta of a private estimate; 1e-5 by default, or a tenth of what the ledger has left if that is less
+    #[arg(long, value_name = "D", requires = "epsilon")]
+    delta: Option<Number>,
     /// One row's difference: add-remove or replace-one
     #[arg(long, value_name = "HOW", hide_possible_values = true, value_enum, default_value_t = Relation::AddRemove, requires = "epsilon")]
     neighbours: Relation,
     /// A fixed seed, for tests: whoever knows it can remove the noise
     #[arg(long, value_name = "N", requires = "epsilon")]
     seed: Option<Count>,
+    #[command(flatten)]
+    charging: Charging,
 }
+
+/// The delta of a private estimate.
+const DELTA: f64 = 1e-5;
 
 const NOT_PRIVATE: &str = "These scores were computed from the rows themselves, without noise: they are NOT private. Keep \
                            them to yourself if the rows are sensitive, or spend something: --epsilon 0.1";
@@ -44,39 +50,56 @@ const NOT_PRIVATE: &str = "These scores were computed from the rows themselves, 
 pub(crate) fn run(evaluate: &Evaluate, screen: &mut Screen) -> Result<(), Failure> {
     let model = Model::read(&evaluate.model)?;
     let reading = &evaluate.table.reading;
-    let source = reading.open(&evaluate.table.files, highest_index(&model.encoding))?;
+    let options = ReadOptions::of_encoding(&model.encoding);
+    let source = reading.open(&evaluate.table.files, options)?;
     let threads = reading.threads()?;
     let mut watch = |_| ControlFlow::Continue(());
+    let mut receipt = None;
     let spent = match evaluate.epsilon {
         None => None,
         Some(epsilon) => {
-            let budget =
-                Budget::new(epsilon.0, evaluate.delta.0)?.under(evaluate.neighbours.into());
-            Some((budget, key(evaluate.seed)?))
+            // What is public is refused before anything is spent.
+            source.check(&model.encoding, None).map_err(quietly::Error::from)?;
+            let ledger = evaluate.charging.open(&beside(&evaluate.table.files[0]))?;
+            let usual = || ledger.as_ref().map_or(DELTA, |ledger| ledger.usual_delta(DELTA));
+            let delta = evaluate.delta.map_or_else(usual, |delta| delta.0);
+            let budget = Budget::new(epsilon.0, delta)?.under(evaluate.neighbours.into());
+            let budget = budget.for_units_of(model.rows_per_unit())?;
+            let run = Run::new(&format!("scores of a model of {}", model.target))?;
+            let (paid, charged) = pay(ledger, run, budget, key(evaluate.seed)?)?;
+            receipt = charged;
+            Some((budget, paid))
         }
     };
+    if !reading.json {
+        screen.say(&words::wrap(&files_read(&source), "", WIDTH))?;
+    }
     let progress = Progress::new("evaluating");
     let (said, certificate) = match (model.link.is_classifier(), spent) {
         (false, None) => {
-            (regression(&model, &quietly::evaluate(&model, &source, threads, &mut watch)?), None)
+            let scores = quietly::evaluate(&model, &source, threads, &mut watch)?;
+            scored(scores.rows)?;
+            (regression(&model, &scores), None)
         }
-        (false, Some((budget, key))) => {
+        (false, Some((budget, paid))) => {
             let (scores, certificate) =
-                quietly::evaluate_privately(&model, &source, threads, budget, key, &mut watch)?;
+                quietly::evaluate_privately(&model, &source, threads, budget, paid, &mut watch)?;
             (regression(&model, &scores), Some(certificate))
         }
         (true, None) => {
             let scores = quietly::evaluate_classes(&model, &source, threads, &mut watch)?;
+            scored(scores.rows)?;
             (classes::said(&model, &scores), None)
         }
-        (true, Some((budget, key))) => {
+        (true, Some((budget, paid))) => {
             let (scores, certificate) = quietly::evaluate_classes_privately(
-                &model, &source, threads, budget, key, &mut watch,
+                &model, &source, threads, budget, paid, &mut watch,
             )?;
             (classes::said(&model, &scores), Some(certificate))
         }
     };
     drop(progress);
+    receipt.iter_mut().for_each(Receipt::finish);
     if reading.json {
         let mut object = said.json;
         let fields = object.as_object_mut().expect("made as an object");
@@ -92,7 +115,15 @@ pub(crate) fn run(evaluate: &Evaluate, screen: &mut Screen) -> Result<(), Failur
         None => screen.say(&format!("\n{}", words::wrap(NOT_PRIVATE, "", WIDTH)))?,
         Some(certificate) => screen.say(&format!("\nA private estimate:\n{certificate}"))?,
     }
-    Ok(())
+    match receipt {
+        Some(receipt) => Ok(screen.say(&receipt.left())?),
+        None => Ok(()),
+    }
+}
+
+/// Refuses scores of no row. They are not private, so that this may depend on the rows.
+fn scored(rows: f64) -> Result<(), Failure> {
+    if rows > 0.0 { Ok(()) } else { Err(Failure::NoRows) }
 }
 
 /// Scores for people and for programs.

@@ -7,6 +7,7 @@ mod accounting;
 mod command;
 mod data;
 mod learning;
+mod python;
 
 /// One code, explained.
 pub(crate) struct Entry {
@@ -24,6 +25,7 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
         .chain(&command::ENTRIES)
         .chain(&data::ENTRIES)
         .chain(&learning::ENTRIES)
+        .chain(&python::ENTRIES)
 }
 
 /// Says what a code means, or lists all of them.
@@ -73,7 +75,7 @@ fn page() -> String {
          Every refusal has a code that stays. `quietly explain CODE` prints what stands here; this page is made by\n\
          `quietly explain --markdown` and a test compares them.\n\n\
          Exit status: 0 done; 1 refused, as the parameters, the theorems, the budget or the schema do not allow it\n\
-         (A codes, D codes but D01 and D03, C10, Q02, Q03, Q07), or an audit caught a violation (C13); 2 not understood or\n\
+         (A codes, D codes but D01 and D03, C10, C15, C16, Q02, Q03, Q07), or an audit caught a violation (C13); 2 not understood or\n\
          broken (the others); 130 interrupted (Q06). Errors go to stderr, with `--json` as JSON, and then no answer goes\n\
          to stdout, but for C13, whose numbers do. No message holds a value from a table.\n\n\
          The examples below work in a folder that holds the made-up clinic:\n\n\
@@ -96,7 +98,7 @@ mod tests {
         let quoted = source.split('"').skip(1).step_by(2);
         let looks = |c: &&str| {
             c.len() == 3
-                && c.starts_with(['A', 'C', 'D', 'Q'])
+                && c.starts_with(['A', 'C', 'D', 'P', 'Q'])
                 && c[1..].bytes().all(|b| b.is_ascii_digit())
         };
         quoted.filter(looks).map(String::from).collect()
@@ -109,6 +111,7 @@ mod tests {
             include_str!("../../quietly-accounting/src/error.rs"),
             include_str!("../../quietly-data/src/error.rs"),
             include_str!("../../quietly/src/error.rs"),
+            include_str!("../../../python/quietly/errors.py"),
         ] {
             produced.extend(codes(library));
         }
@@ -117,5 +120,62 @@ mod tests {
         explained.sort_unstable();
         assert_eq!(produced, explained);
         assert!(produced.len() >= 38, "{produced:?}");
+    }
+
+    /// What a page promises about a refusal, and the test that holds it to that.
+    const PROMISES: [(&str, &str, &str, &str); 15] = [
+        ("A01", "Nothing was computed", REFUSALS, "a_senseless_value_is_refused_under_its_flag"),
+        ("C07", "is no error", PAGES, "a_reader_that_stops_early_is_no_error"),
+        ("C09", "before anything is charged", SPENT, "a_full_disk_is_found_out_before_the_charge"),
+        ("C09", "No partial file is left", RUNS, "a_place_that_cannot_be_written_costs_nothing"),
+        ("C10", "Nothing was charged or written", SPENT, "a_model_that_is_there_is_not_replaced"),
+        ("C15", "Nothing was charged", SPENT, "a_schema_that_names_its_ledger_is_not_passed_by"),
+        ("D03", "nothing is saved", TABLES, "a_damaged_file_is_named"),
+        ("D13", "Nothing was charged", SPENT, "what_is_public_is_refused_before_the_charge"),
+        (
+            "P01",
+            "Nothing was spent",
+            PIPELINES,
+            "test_a_pipeline_is_refused_before_anything_is_charged",
+        ),
+        (
+            "P02",
+            "Nothing was spent",
+            SPENDING,
+            "test_what_fits_several_times_is_refused_or_charged",
+        ),
+        ("P03", "Nothing was spent", LOAD, "test_files_without_parameters_say_what_they_can"),
+        ("Q02", "before anything is charged", SPENT, "what_is_public_is_refused_before_the_charge"),
+        ("Q03", "Nothing was charged", SPENT, "what_is_public_is_refused_before_the_charge"),
+        ("Q06", "Nothing was released", SPENT, "a_run_that_is_stopped_stays_charged"),
+        ("Q07", "was not read", LEDGER, "a_ledger_is_begun_charged_and_refuses"),
+    ];
+    const REFUSALS: &str = include_str!("../tests/refusals.rs");
+    const PAGES: &str = include_str!("../tests/pages.rs");
+    const SPENT: &str = include_str!("../tests/spent.rs");
+    const RUNS: &str = include_str!("../tests/refused_runs.rs");
+    const TABLES: &str = include_str!("../tests/bad_tables.rs");
+    const LEDGER: &str = include_str!("../tests/ledger.rs");
+    const SPENDING: &str = include_str!("../../../python/tests/test_spending.py");
+    const LOAD: &str = include_str!("../../../python/tests/test_load.py");
+    const PIPELINES: &str = include_str!("../../../python/tests/test_pipelines.py");
+
+    /// A sentence that says that nothing was spent, written or left is tied to a test by name.
+    #[test]
+    fn every_promise_has_a_test() {
+        let claims = ["nothing was", "nothing is saved", "before anything", "is left", "no error"];
+        for entry in entries() {
+            let text = format!("{} {}", entry.why, entry.fix);
+            let own: Vec<_> = PROMISES.iter().filter(|(code, ..)| *code == entry.code).collect();
+            for (_, claim, tests, name) in &own {
+                assert!(text.contains(claim), "{} no longer says: {claim}", entry.code);
+                let is_there = tests.contains(&format!("fn {name}()"))
+                    || tests.contains(&format!("def {name}("));
+                assert!(is_there, "{}: no test {name}", entry.code);
+            }
+            let claimed = text.to_lowercase();
+            let claimed = claims.iter().any(|claim| claimed.contains(claim));
+            assert!(!claimed || !own.is_empty(), "{}: {text}", entry.code);
+        }
     }
 }

@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use quietly_accounting::Error;
 use serde_json::json;
 
-use crate::{help, stop, words};
+use crate::{help, screen::json_text, stop, words};
 
 /// Why there is no answer.
 #[derive(Debug)]
@@ -21,6 +21,12 @@ pub(crate) enum Failure {
     File { path: String, why: String },
     /// A file that is there would be replaced.
     Exists(String),
+    /// Another run is about to write a file of this name.
+    Busy(String),
+    /// Two ledgers are named for one table.
+    Ledgers { typed: String, named: String },
+    /// No row of a table could be scored.
+    NoRows,
     /// The output would replace what is read.
     Input(String),
     /// A folder that is there would be replaced.
@@ -104,11 +110,13 @@ impl Failure {
             Failure::Output(_) => "C07",
             Failure::Broken(_) => "C08",
             Failure::File { .. } => "C09",
-            Failure::Exists(_) | Failure::Input(_) | Failure::Folder(_) => "C10",
+            Failure::Exists(_) | Failure::Busy(_) | Failure::Input(_) | Failure::Folder(_) => "C10",
             Failure::Price { .. } | Failure::NoColumns { .. } => "C11",
             Failure::Header => "C12",
             Failure::Caught { .. } => "C13",
             Failure::Signal(_) => "C14",
+            Failure::Ledgers { .. } => "C15",
+            Failure::NoRows => "C16",
         }
     }
 
@@ -117,7 +125,8 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Failure::Refused(_) | Failure::Exists(_) | Failure::Input(_) | Failure::Folder(_) => 1,
-            Failure::Caught { .. } => 1,
+            Failure::Caught { .. } | Failure::Busy(_) | Failure::Ledgers { .. } => 1,
+            Failure::NoRows => 1,
             Failure::Library(quietly::Error::Stopped) => stop::EXIT,
             Failure::Library(error) if error.is_refusal() => 1,
             _ => 2,
@@ -135,7 +144,8 @@ impl Failure {
             // So are some of these; others stand in the schema.
             Failure::Library(
                 error @ quietly::Error::Parameter {
-                    name: "epsilon" | "delta" | "runs" | "steps" | "neighbours" | "mechanism",
+                    name:
+                        "epsilon" | "delta" | "runs" | "steps" | "neighbours" | "mechanism" | "output",
                     ..
                 },
             ) => {
@@ -144,6 +154,11 @@ impl Failure {
             Failure::Library(error) => error.to_string(),
             Failure::File { path, why } => format!("{path}: {why}"),
             Failure::Exists(path) | Failure::Folder(path) => format!("{path} is there already"),
+            Failure::Busy(path) => format!("another run is about to write {path}"),
+            Failure::NoRows => "no row of the table could be used: nothing was scored".into(),
+            Failure::Ledgers { typed, named } => {
+                format!("--ledger is {typed}, but the schema of this table names {named}")
+            }
             Failure::Input(path) => format!("--output {path} would replace a file that is read"),
             Failure::Price { .. } => {
                 "a range from a sensitive table needs --epsilon: it costs something".into()
@@ -190,12 +205,12 @@ impl Failure {
         let text = if let (Failure::Unfinished { page }, false) = (self, json) {
             page.trim_end().into()
         } else if json {
-            format!("{:#}", json!({ "error": { "code": code, "message": message, "hint": hint } }))
+            json_text(&json!({ "error": { "code": code, "message": message, "hint": hint } }))
         } else {
             format!("error[{code}]: {message}\n  hint: {hint}\n  more: quietly explain {code}")
         };
         // If stderr is closed there is nobody left to tell.
-        let _ = writeln!(io::stderr(), "{text}");
+        let _ = writeln!(io::stderr(), "{}", quietly::visible(&text));
         self.exit_code()
     }
 

@@ -6,20 +6,23 @@ use std::{
 };
 
 use clap::Args;
-use quietly::{Expansion, Link, Plan, ReadOptions, Reads, Schema, Source};
+use quietly::{
+    Expansion, Journal, Ledger, Link, Paid, Plan, ReadOptions, Reads, Run, Schema, Source,
+};
 use serde_json::{Value, json};
 
 use crate::{
     auto::Chosen,
+    certificate,
     elsewhere::{self, Away, There},
     failure::Failure,
-    ledger::Charging,
+    ledger::{Charging, Receipt, pay},
     loss::Model,
     number::Count,
-    output,
     recipe::Recipe,
+    reserved::Reserved,
     screen::{Progress, Screen, WIDTH},
-    tables::{Files, SchemaFile, key},
+    tables::{Files, SchemaFile, files_read, key, usual_delta},
     words,
 };
 
@@ -52,9 +55,12 @@ pub(crate) struct Fit {
     schema: SchemaFile,
     #[command(flatten)]
     recipe: Recipe,
-    /// The model file to write; TARGET.quietly by default
+    /// The model file to write; TARGET-MODEL.quietly by default
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write it also if it is there: what was there is kept as FILE.1
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     charging: Charging,
     #[command(flatten)]
@@ -69,18 +75,16 @@ pub(crate) fn plan(only: &PlanOnly, screen: &mut Screen) -> Result<(), Failure> 
     let schema = Schema::read(&only.schema).map_err(quietly::Error::from)?;
     // A `*` stands for columns that only the header of the table knows.
     let columns = match &only.header {
-        Some(table) => {
-            Source::open([table], &ReadOptions { features: schema.features, ..Default::default() })
-                .map_err(quietly::Error::from)?
-                .columns()
-                .to_vec()
-        }
+        Some(table) => Source::open([table], &ReadOptions::of_schema(&schema))
+            .map_err(quietly::Error::from)?
+            .columns()
+            .to_vec(),
         None if schema.columns.iter().any(|(name, _)| name == "*") => return Err(Failure::Header),
         None => schema.columns.iter().map(|(name, _)| name.clone()).collect(),
     };
     let encoding = only.recipe.columns.encoding(&schema, &columns)?;
-    let chosen = only.recipe.choose(only.kind, schema.rows, &encoding)?;
-    let plan = only.recipe.plan(chosen.model, &schema, &encoding, None)?;
+    let chosen = only.recipe.choose(only.kind, &schema, None, &encoding)?;
+    let plan = only.recipe.plan(chosen.model, &schema, &encoding, None, None)?;
     if only.json {
         let mut plan = serde_json::to_value(&plan).expect("plain fields");
         if let Some(why) = chosen.json() {
@@ -108,75 +112,88 @@ pub(crate) fn plan(only: &PlanOnly, screen: &mut Screen) -> Result<(), Failure> 
 pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let started = Instant::now();
     let reading = &fit.table.reading;
+    let schema_file = fit.schema.path(&fit.table.files[0]);
     let schema = fit.schema.read(&fit.table.files[0])?;
-    let source = reading.open(&fit.table.files, schema.features)?;
+    let source = reading.open(&fit.table.files, ReadOptions::of_schema(&schema))?;
     let columns = &fit.recipe.columns;
     let mut encoding = columns.encoding(&schema, source.columns())?;
-    let chosen = fit.recipe.choose(fit.kind, schema.rows, &encoding)?;
+    let ledger = fit.charging.open(&schema_file)?;
+    let usual = usual(ledger.as_ref(), fit.away.file(), schema.rows);
+    let chosen = fit.recipe.choose(fit.kind, &schema, usual, &encoding)?;
     if source.is_sparse() && !matches!(chosen.model, Model::Linear | Model::Relu | Model::Kan) {
         encoding = encoding.zero_stays_zero();
     }
     let prepared = elsewhere::prepared(&fit.table.files)?;
     let steps = prepared.as_ref().map(|prepared| prepared.allocation.steps);
-    let plan = fit.recipe.plan(chosen.model, &schema, &encoding, steps)?;
-    let path = fit.output.clone().unwrap_or_else(|| format!("{}.quietly", columns.target).into());
-    // An output that cannot be written is found out before anything is spent.
+    let plan = fit.recipe.plan(chosen.model, &schema, &encoding, steps, usual)?;
+    // What is public is refused before anything is spent: names and types, and an output that cannot be written.
+    let prepared = prepared.filter(|_| plan.method == quietly::Method::OnePass);
+    match &prepared {
+        Some(_) => source.check(&encoding, Some(&schema)).map_err(quietly::Error::from)?,
+        None => plan.check_source(&source, &encoding, &schema)?,
+    }
+    let default = || format!("{}-{}.quietly", columns.target, chosen.model.name()).into();
+    let path = fit.output.clone().unwrap_or_else(default);
     let mut inputs = fit.table.files.clone();
-    inputs.push(fit.schema.path(&fit.table.files[0]));
+    inputs.push(schema_file);
     inputs.extend(fit.recipe.public.clone());
-    inputs.extend(fit.charging.file().map(Into::into));
+    inputs.extend(ledger.as_ref().map(|ledger| ledger.path().into()));
     inputs.extend(fit.away.file().map(Into::into));
-    output::probe(&path, &inputs)?;
     let (key, threads) = (key(fit.seed)?, reading.threads()?);
+    let reserved = Reserved::new(&path, &inputs, plan.model_bytes(&encoding), fit.force)?;
     if !reading.json {
         explain(&chosen, screen)?;
         screen.say(&headline(&plan, &columns.target, &schema, screen))?;
+        screen.say(&words::wrap(&files_read(&source), "", WIDTH))?;
         warn(&plan, screen)?;
     }
-    let open = |file: &PathBuf| reading.open(std::slice::from_ref(file), schema.features);
+    let open =
+        |file: &PathBuf| reading.open(std::slice::from_ref(file), ReadOptions::of_schema(&schema));
     let public = fit.recipe.public.as_ref().map(open).transpose()?;
     let what = format!("{} of {}", title(plan.link, plan.network.is_some()), columns.target);
     let there = match fit.away.is_asked_for(&plan, prepared.as_ref()) {
         true => {
             let from = (&source, &fit.table.files[..]);
-            let ledger = fit.charging.file().map(std::path::absolute).transpose()?;
-            let about = format!("{}; {ledger:?}", schema.unit);
-            let how = (&encoding, &about[..]);
-            Some(fit.away.there(&plan, from, prepared, how, (&key, threads))?)
+            let how = (&encoding, &schema.unit[..]);
+            Some(fit.away.there(&plan, from, prepared, how, (&key, threads), ledger.as_ref())?)
         }
         false => None,
     };
+    let run = there.as_ref().map_or_else(|| Run::new(&what), |there| there.run(&what))?;
+    let name = run.name.clone();
     // A run that goes on was charged when it began.
-    let left = match there.as_ref().is_some_and(There::goes_on) {
+    let (paid, mut receipt) = match there.as_ref().is_some_and(There::goes_on) {
         true => {
             if !reading.json {
                 screen.say("this run goes on where it was broken off, and is not charged again")?;
             }
-            None
+            (Paid::resumed(plan.asked(), key), None)
         }
-        false => fit.charging.charge(&what, plan.budget)?,
+        false => pay(ledger, run, plan.asked(), key)?,
     };
     let progress = Progress::new("reading");
     let mut watch = |at: quietly::Progress| {
         progress.say(&at.to_string());
         ControlFlow::Continue(())
     };
-    let save = |model: &quietly::Model| output::write(&path, model.to_json().as_bytes());
+    let save = |model: &quietly::Model| reserved.save(model.to_json().as_bytes());
     let model = match there {
         Some(there) => {
-            there.fit(&plan, &encoding, &schema.unit, (key, threads), &mut watch, save)?
+            there.fit((&plan, &name), &encoding, &schema.unit, (paid, threads), &mut watch, save)?
         }
         None => {
             let reads = Reads { source: &source, public: public.as_ref(), encoding: &encoding };
-            let model = plan.fit_from(reads, &schema.unit, key, threads, &mut watch)?;
+            let model = plan.fit_from(reads, &schema.unit, paid, threads, &mut watch)?;
             save(&model)?;
             model
         }
     };
     drop(progress);
+    receipt.iter_mut().for_each(Receipt::finish);
     let seconds = started.elapsed().as_secs_f64();
     if reading.json {
         let mut report = report(&model, &path, seconds, encoding.ignored());
+        report["files"] = json!(source.file_names());
         if let Some(why) = chosen.json() {
             report["auto"] = why;
         }
@@ -187,21 +204,25 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
         screen.say(&format!(
             "epsilon {} of {} spent at delta {:e}, in {seconds:.1} s: {}",
             words::high(certificate.epsilon),
-            plan.budget.epsilon(),
-            plan.budget.delta(),
+            plan.asked().epsilon(),
+            plan.asked().delta(),
             certificate.relation()
         ))?;
+        screen.say(&words::wrap(&format!("unit: {}", certificate.scope()), "", WIDTH))?;
         screen.say(&words::wrap(&certificate.odds(), "", WIDTH))?;
+        say_rows(certificate, screen)?;
         if certificate.test_only {
             screen.say("TEST ONLY: made with a fixed seed; do not release this model.")?;
         }
     } else {
         screen.say("NO PRIVACY: epsilon is infinite; this model may give away any row.")?;
+        say_rows(certificate, screen)?;
     }
     let path = path.display();
     screen.say(&format!("saved {path}"))?;
-    if let Some(left) = left {
-        screen.say(&left)?;
+    screen.say(&format!("digest {}", model.digest_in_words()))?;
+    if let Some(receipt) = receipt {
+        screen.say(&receipt.left())?;
     }
     let show = match plan.network {
         Some(_) => format!("\n      quietly show {path} --output functions.svg"),
@@ -212,14 +233,33 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     ))?)
 }
 
+/// About how many rows were used, and what to look into if they are few.
+fn say_rows(certificate: &quietly::Certificate, screen: &mut Screen) -> Result<(), Failure> {
+    let Some(used) = &certificate.rows_used else { return Ok(()) };
+    screen.say(&used.to_string())?;
+    match used.warning() {
+        Some(warning) => Ok(screen.say(&words::wrap(&format!("WARNING: {warning}"), "", WIDTH))?),
+        None => Ok(()),
+    }
+}
+
+/// The delta of a fit that names none: that of the run that goes on, or no more than a tenth of what the ledger has left.
+fn usual(ledger: Option<&Ledger>, checkpoint: Option<&Path>, rows: u64) -> Option<f64> {
+    let begun = checkpoint.and_then(Journal::delta);
+    begun.or_else(|| ledger.map(|ledger| ledger.usual_delta(usual_delta(rows))))
+}
+
 fn headline(plan: &Plan, target: &str, schema: &Schema, screen: &Screen) -> String {
     screen.bold(&format!(
-        "{} of {target} on {} features{}, about {} rows (one {} each)",
+        "{} of {target} on {} features{}, about {} rows ({})",
         title(plan.link, plan.network.is_some()),
         plan.inputs(),
         expanded(plan.expansion.as_ref()),
         plan.rows,
-        schema.unit
+        match schema.rows_per_unit {
+            1 => "one row is protected at a time".into(),
+            k => format!("up to {k} for each {}", schema.unit),
+        }
     ))
 }
 
@@ -258,13 +298,15 @@ fn warn(plan: &Plan, screen: &mut Screen) -> Result<(), Failure> {
     Ok(())
 }
 
-fn report(model: &quietly::Model, path: &Path, seconds: f64, ignored: &[String]) -> Value {
+fn report(model: &quietly::Model, path: &Path, seconds: f64, ignored: usize) -> Value {
     let mut names: Vec<String> = model.encoding.features().iter().map(|f| f.name.clone()).collect();
     if let Some(expansion) = &model.expansion {
         names = expansion.names(&names);
     }
     let weights: serde_json::Map<_, _> =
         names.into_iter().zip(model.weights.iter().map(|w| json!(w))).collect();
+    let mut warnings = model.plan.warnings.clone();
+    warnings.extend(model.certificate.rows_used.and_then(|used| used.warning()));
     let mut report = json!({
         "model": path.display().to_string(),
         "kind": model.link.name(),
@@ -272,12 +314,14 @@ fn report(model: &quietly::Model, path: &Path, seconds: f64, ignored: &[String])
         "intercept": model.intercept,
         "weights": weights,
         "ignored_columns": ignored,
-        "warnings": model.plan.warnings,
+        "warnings": warnings,
+        "rows_used": model.certificate.rows_used.map(|used| json!(used)),
         "epsilon": words::json(model.certificate.epsilon),
-        "delta": model.plan.budget.delta(),
+        "delta": model.plan.asked().delta(),
+        "digest": model.digest(),
         "neighbours": model.plan.budget.neighbours().name(),
         "test_only": model.certificate.test_only,
-        "certificate": serde_json::to_value(&model.certificate).expect("plain fields"),
+        "certificate": certificate::json(model),
         "seconds": seconds,
     });
     if let Some(expansion) = &model.expansion {

@@ -92,7 +92,7 @@ const ATTACKS: [(&str, &str, &str, &str); 2] = [
 ];
 
 /// A verb, what must be typed before, an example, and what flags cannot say.
-const TABLES: [(&str, &[&str], &str, &str); 16] = [
+const TABLES: [(&str, &[&str], &str, &str); 17] = [
     (
         "example",
         &[],
@@ -113,6 +113,13 @@ const TABLES: [(&str, &[&str], &str, &str); 16] = [
         "quietly bounds clinic.csv age --epsilon 0.1 --rows 20000",
         "The price is on top of what a fit costs. The range leaves out about one row in a hundred\n\
          at each end, or more if epsilon is small; those will be clamped.",
+    ),
+    (
+        "check",
+        &FIRST_LINE,
+        "quietly check clinic.csv --target days --epsilon 0.1",
+        "Counts usable rows, and for each column the cells that are missing or not what the schema\n\
+         declares, with noise. Run it once, where a fit says that few rows were used.",
     ),
     (
         "prepare",

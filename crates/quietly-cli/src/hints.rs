@@ -13,6 +13,14 @@ impl Failure {
             Failure::Library(error) => of_library(error),
             Failure::File { .. } => "is the path right, and may you write there?".into(),
             Failure::Exists(_) => "give another name with --output, or --force to replace it".into(),
+            Failure::Busy(_) => "give another name with --output; nothing was read or charged".into(),
+            Failure::NoRows => {
+                "the table does not hold what the model's schema says: check types, decimal separators and categories"
+                    .into()
+            }
+            Failure::Ledgers { .. } => {
+                "leave --ledger out; --no-ledger insists on charging none. Nothing was read or charged".into()
+            }
             Failure::Folder(_) => "give the name of a new folder with --output; nothing was run".into(),
             Failure::Input(_) => "give another name with --output; nothing was written".into(),
             Failure::Price { file } => format!(
@@ -84,6 +92,9 @@ fn of_library(error: &quietly::Error) -> String {
         Library::Parameter { name: "column", .. } => {
             "a range is for numbers; a category has values = [...] in the schema".into()
         }
+        Library::File { why, .. } if why.contains("--repair") => {
+            "--repair shows what is left of the history, cuts off what was not finished, and writes that down; nothing was charged".into()
+        }
         Library::File { .. } => "is the path right, and may you read it?".into(),
         other => other.hint(),
     }
@@ -100,9 +111,17 @@ fn of_data(error: &DataError) -> &'static str {
         DataError::Damaged { .. } => {
             "--format csv, parquet, arrow or libsvm says what it is; or copy the file once more"
         }
-        DataError::NoHeader { .. } => "the first line names the columns: age,hours,income",
+        DataError::NoHeader { .. } => {
+            "the first line names the columns: age,hours,income; if it does, --header-is-names says so"
+        }
         DataError::DuplicateColumns { .. } => "change the names in the first line of the file",
         DataError::DifferentColumns { .. } => "name only files that are parts of one table",
+        DataError::Foreign { .. } => {
+            "CSV, Parquet, Arrow IPC and libsvm text are read, also with .gz"
+        }
+        DataError::RepeatedFiles { .. } => {
+            "a row that is there twice is protected half as well; name each file once, one by one"
+        }
         DataError::Syntax { .. } => "a line reads  age = { range = [0, 100] }",
         DataError::Unfinished { .. } => {
             "write what everybody knows; or `quietly bounds TABLE COLUMN --epsilon 0.1`, at that price; or `quietly \
@@ -149,7 +168,9 @@ fn of_flag(name: &str) -> &'static str {
             "write --epsilons as 0.1,1: each is spent by every fit, and 0.1 to 10 is usual"
         }
         "seeds" => "--seeds counts random splits, each with noise of its own; 5 is a common start",
-        "epsilon" => "--epsilon is the promise itself: 1 is strong, 10 is weak",
+        "epsilon" => {
+            "--epsilon is the promise itself: 1 is strong, 4 is weak, and above 7 there is no meaningful protection"
+        }
         "epsilon-each" => "--epsilon-each is the parameter of one choice, such as 0.1",
         "lambda" => {
             "--lambda says how much of the last step's noise is taken back; 0 is independent noise, 0.9 is usual"

@@ -9,8 +9,9 @@ use crate::{
     failure::Failure,
     number::Count,
     output,
-    screen::Screen,
-    tables::{Files, beside},
+    screen::{Screen, WIDTH},
+    tables::{Files, beside, with_features},
+    words,
 };
 
 #[derive(Args, Debug)]
@@ -32,7 +33,7 @@ pub(crate) struct Init {
 pub(crate) fn run(init: &Init, screen: &mut Screen) -> Result<(), Failure> {
     let features =
         init.features.map(|f| f.at_least_one("features")).transpose()?.map(|f| f as usize);
-    let source = init.table.reading.open(&init.table.files, features)?;
+    let source = init.table.reading.open(&init.table.files, with_features(features))?;
     let path = init.output.clone().unwrap_or_else(|| beside(&init.table.files[0]));
     if path.exists() && !init.force {
         return Err(Failure::Exists(path.display().to_string()));
@@ -45,14 +46,22 @@ pub(crate) fn run(init: &Init, screen: &mut Screen) -> Result<(), Failure> {
     let columns = source.columns().len();
     if init.table.reading.json {
         return Ok(screen.say_json(&json!({
-            "schema": path.display().to_string(), "columns": source.columns(),
+            "schema": path.display().to_string(), "columns": columns,
         }))?);
     }
     let path = path.display();
-    screen.say(&format!(
-        "{path}: {columns} column{} from the header. No values were read.",
-        if columns == 1 { "" } else { "s" }
-    ))?;
+    let count = format!("{columns} column{}", if columns == 1 { "" } else { "s" });
+    if features.is_some() {
+        screen.say(&format!("{path}: {count}, the label and the features."))?;
+    } else {
+        screen.say(&format!("{path}: {count}."))?;
+        let names = format!(
+            "It took the first line of {} for names of columns, and read no other line. Look at {path}: if the names are \
+             somebody's data, delete it.",
+            init.table.files[0].display()
+        );
+        screen.say(&words::wrap(&names, "", WIDTH))?;
+    }
     screen
         .say("Fill in the lines marked \"?\": a range for a number, the values of a category.")?;
     let file = init.table.files[0].display();

@@ -14,6 +14,9 @@ pub(crate) struct Label {
     /// Where the page goes
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
+    /// Replace whatever is there; without it only an older label is replaced
+    #[arg(long)]
+    force: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -21,12 +24,17 @@ pub(crate) struct Label {
 
 /// Writes the label of a model file.
 pub(crate) fn run(label: &Label, screen: &mut Screen) -> Result<(), Failure> {
-    output::probe(&label.output, std::slice::from_ref(&label.model))?;
+    let model = std::slice::from_ref(&label.model);
+    let own = |start: &[u8]| {
+        let text = String::from_utf8_lossy(start);
+        text.starts_with("<!DOCTYPE html>") && text.contains("<title>Privacy label: ")
+    };
+    output::probe_own(&label.output, model, label.force, own)?;
     let model = certificate::read(&label.model)?;
     output::write(&label.output, model.label().as_bytes())?;
     let path = label.output.display().to_string();
     if label.json {
-        let certificate = serde_json::to_value(&model.certificate).expect("plain fields");
+        let certificate = certificate::json(&model);
         return Ok(screen.say_json(&json!({ "output": path, "certificate": certificate }))?);
     }
     Ok(screen.say(&format!(

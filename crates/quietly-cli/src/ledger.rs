@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use quietly::{Budget, Ledger, Spending};
+use quietly::{Budget, Key, Ledger, Paid, Run, Spending};
 use serde_json::{Value, json};
 
 use crate::{args::Relation, failure::Failure, number::Number, screen::Screen};
@@ -21,33 +21,82 @@ pub(crate) struct Account {
     /// One row's difference: add-remove or replace-one
     #[arg(long, value_name = "HOW", hide_possible_values = true, value_enum, default_value_t = Relation::AddRemove)]
     neighbours: Relation,
+    /// Repair a ledger whose last line was not finished: what was cut off is written down
+    #[arg(long, conflicts_with = "limit")]
+    repair: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Where a run is written down.
+/// Where a run is written down. Every verb that spends has these flags, and pays by [`pay`].
 #[derive(Args, Debug)]
 pub(crate) struct Charging {
-    /// The ledger to charge, before the table is read: see `quietly budget`
+    /// The ledger to charge, before the table is read: see `quietly budget`. By default the one that the schema names, or QUIETLY_LEDGER
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
+    /// Charge no ledger, though the schema or QUIETLY_LEDGER names one
+    #[arg(long, conflicts_with = "ledger", hide_short_help = true)]
+    no_ledger: bool,
 }
 
 impl Charging {
-    /// Writes down what is about to be spent, or refuses; says what is left.
-    pub(crate) fn charge(&self, what: &str, budget: Budget) -> Result<Option<String>, Failure> {
-        let Some(path) = &self.ledger else { return Ok(None) };
-        let mut ledger = Ledger::open(path, None)?;
-        ledger.charge(what, budget)?;
-        let said = ledger.to_string();
-        Ok(said.lines().last().map(|line| format!("ledger: {line}")))
+    /// The ledger of a table with this schema file, if there is one.
+    pub(crate) fn open(&self, schema: &Path) -> Result<Option<Ledger>, Failure> {
+        if self.no_ledger {
+            return Ok(None);
+        }
+        let named = quietly::ledger_named_in(schema).map_err(quietly::Error::from)?;
+        let path = match (&self.ledger, named) {
+            (Some(typed), Some(named)) if !same(typed, &named) => {
+                let (typed, named) = (typed.display().to_string(), named.display().to_string());
+                return Err(Failure::Ledgers { typed, named });
+            }
+            (Some(path), _) => Some(path.clone()),
+            (None, Some(named)) => Some(named),
+            (None, None) => {
+                let set = std::env::var_os("QUIETLY_LEDGER").filter(|path| !path.is_empty());
+                set.map(PathBuf::from)
+            }
+        };
+        Ok(path.map(|path| Ledger::open(&path, None)).transpose()?)
+    }
+}
+
+/// Whether two paths mean one file, which need not be there.
+fn same(a: &Path, b: &Path) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
+    real(a).is_ok_and(|a| real(b).is_ok_and(|b| a == b))
+}
+
+/// What was charged.
+pub(crate) struct Receipt {
+    ledger: Ledger,
+    run: String,
+}
+
+impl Receipt {
+    /// What is left, for people.
+    pub(crate) fn left(&self) -> String {
+        format!("ledger: {}", self.ledger.to_string().lines().last().unwrap_or_default())
     }
 
-    /// The file, if it is not to be written over.
-    pub(crate) fn file(&self) -> Option<&Path> {
-        self.ledger.as_deref()
+    /// Writes down that the run has ended. If that fails it stays charged and begun, which is no worse.
+    pub(crate) fn finish(&mut self) {
+        let _ = self.ledger.finish(&self.run);
     }
+}
+
+/// The right to one release with the noise of `key`: charged to the ledger, if there is one, before the table is read.
+pub(crate) fn pay(
+    ledger: Option<Ledger>,
+    run: Run,
+    budget: Budget,
+    key: Key,
+) -> Result<(Paid, Option<Receipt>), Failure> {
+    let Some(mut ledger) = ledger else { return Ok((Paid::without_ledger(key), None)) };
+    let paid = ledger.pay(&run, budget, key)?;
+    Ok((paid, Some(Receipt { ledger, run: run.name })))
 }
 
 /// Shows a ledger, or begins one.
@@ -62,22 +111,64 @@ pub(crate) fn run(account: &Account, screen: &mut Screen) -> Result<(), Failure>
         }
         _ => None,
     };
+    let repaired = if account.repair { Ledger::repair(&account.ledger)? } else { None };
     let ledger = Ledger::open(&account.ledger, limit)?;
     if account.json {
-        return Ok(screen.say_json(&report(&ledger))?);
+        let mut report = report(&ledger);
+        if account.repair {
+            report["repaired"] = repaired.into();
+        }
+        return Ok(screen.say_json(&report)?);
     }
-    Ok(screen.say(&ledger.to_string())?)
+    screen.say(&ledger.to_string())?;
+    match (account.repair, repaired) {
+        (true, Some(done)) => Ok(screen.say(&format!("repaired: {done}"))?),
+        (true, None) => Ok(screen.say("nothing to repair: the last line is whole")?),
+        (false, _) => Ok(()),
+    }
 }
 
 fn report(ledger: &Ledger) -> Value {
     let pair = |(epsilon, delta): (f64, f64)| json!({ "epsilon": epsilon, "delta": delta });
-    let entry = |s: &Spending| serde_json::to_value(s).expect("plain fields");
-    let (epsilon, delta) = ledger.left();
+    let entry = |s: &Spending| {
+        let mut entry = serde_json::to_value(s).expect("plain fields");
+        (entry["at"], entry["state"]) = (s.at().into(), s.state().into());
+        entry
+    };
     json!({
         "ledger": ledger.path().display().to_string(),
         "limit": serde_json::to_value(ledger.limit()).expect("plain fields"),
         "spent": pair(ledger.spent()),
-        "left": pair((epsilon.max(0.0), delta.max(0.0))),
+        "left": pair(ledger.left()),
         "entries": ledger.entries().iter().map(entry).collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Command;
+
+    use crate::help;
+
+    /// Verbs that have an --epsilon, and read no sensitive table.
+    const NO_TABLE: [&str; 5] = ["plan", "account", "calibrate", "audit", "reproduce"];
+
+    /// From clap itself: no verb can be added that spends beside the ledger.
+    #[test]
+    fn every_verb_that_spends_takes_a_ledger() {
+        let mut spending = Vec::new();
+        for verb in help::command().get_subcommands() {
+            let has = |flag: &str| verb.get_arguments().any(|arg| arg.get_long() == Some(flag));
+            let name = verb.get_name();
+            if (has("epsilon") || has("spend")) && !NO_TABLE.contains(&name) {
+                assert!(has("ledger") && has("no-ledger"), "{name} spends beside the ledger");
+                spending.push(name.to_string());
+            }
+            // Verbs within verbs are of the accountant and the laboratory.
+            let nested = verb.get_subcommands().any(|inner: &Command| inner.get_name() != "help");
+            assert!(!nested || NO_TABLE.contains(&name), "{name}");
+        }
+        spending.sort();
+        assert_eq!(spending, ["bounds", "check", "diagnose", "evaluate", "fit"]);
+    }
 }

@@ -3,12 +3,12 @@
 //! This crate reads flags, asks `quietly` and `quietly-accounting`, and prints. There is no privacy arithmetic in it.
 //!
 //! * `args` declares the command line, `help` its pages; `tables`, `scheme` and `correlated` turn flags into questions.
-//! * `init`, `bounds`, `fit` (with `plan`, `loss`, `network` and `auto`), `methods`, `predict`, `evaluate`, `certificate`, `label`, `show`, `ledger` (`quietly budget`), `diagnose` and `example` are the verbs on tables.
+//! * `init`, `bounds`, `check`, `fit` (with `plan`, `loss`, `network` and `auto`), `methods`, `predict`, `evaluate`, `certificate`, `label`, `show`, `ledger` (`quietly budget`), `diagnose` and `example` are the verbs on tables.
 //! * `prepare`, `elsewhere` and `cluster` are for tables that are not held: grouped by step, in parts, or on other machines.
 //! * `side_by_side` (`quietly compare`) and `reproduce` try methods against each other, by `trial`, and draw with `chart`.
 //! * `account`, `calibrate`, `compare` and `explain` are the verbs on mechanisms.
 //! * `audit` attacks on made-up tables, and draws what it saw with `svg`.
-//! * `failure` holds every error with its code, `hints` what to do about each; `words`, `plot`, `screen`, `output` and `stop` deal with the world.
+//! * `failure` holds every error with its code, `hints` what to do about each; `words`, `plot`, `screen`, `output`, `reserved` and `stop` deal with the world.
 #![forbid(unsafe_code)]
 
 use std::{panic, process::ExitCode, sync::Mutex};
@@ -29,6 +29,7 @@ mod bounds;
 mod calibrate;
 mod certificate;
 mod chart;
+mod check;
 mod cluster;
 mod compare;
 mod correlated;
@@ -54,6 +55,7 @@ mod predict;
 mod prepare;
 mod recipe;
 mod reproduce;
+mod reserved;
 mod scheme;
 mod screen;
 mod show;
@@ -68,11 +70,13 @@ mod words;
 static PLACE: Mutex<String> = Mutex::new(String::new());
 
 fn main() -> ExitCode {
+    quietly::forbid_core_files();
+    stop::listen();
     // A bug is reported like every other failure, and never as an answer: where it was, but not what it says, which may
     // depend on data.
     panic::set_hook(Box::new(|info| {
         if let (Ok(mut place), Some(at)) = (PLACE.lock(), info.location()) {
-            *place = format!("{}, line {}", at.file(), at.line());
+            *place = format!("{}, line {}", shown(at.file()), at.line());
         }
     }));
     let result = panic::catch_unwind(run).unwrap_or_else(|_| {
@@ -82,6 +86,20 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(wants_json()).into(),
+    }
+}
+
+/// Where a source file is, without the folders of the machine that built this: those of a
+/// dependency are absolute. `arrow-ipc-59.0.0/src/convert.rs` and `crates/quietly/src/plan.rs`.
+fn shown(file: &str) -> String {
+    let parts: Vec<&str> = file.split(['/', '\\']).collect();
+    if !std::path::Path::new(file).has_root() && !file.contains(':') {
+        return parts.join("/");
+    }
+    // A package's sources are in src, or in library/NAME/src of the compiler.
+    match parts.iter().rposition(|part| *part == "src") {
+        Some(source) => parts[source.saturating_sub(1)..].join("/"),
+        None => parts[parts.len() - 1].into(),
     }
 }
 
@@ -106,6 +124,7 @@ fn run() -> Result<(), Failure> {
         Verb::Example { folder, json } => example::run(folder, *json, &mut screen),
         Verb::Init(init) => init::run(init, &mut screen),
         Verb::Bounds(bounds) => bounds::run(bounds, &mut screen),
+        Verb::Check(check) => check::run(check, &mut screen),
         Verb::Prepare(prepare) => prepare::run(prepare, &mut screen),
         Verb::Plan(only) => fit::plan(only, &mut screen),
         Verb::Fit(fit) => fit::fit(fit, &mut screen),
@@ -131,6 +150,26 @@ fn run() -> Result<(), Failure> {
         Verb::Audit { what } => audit::run(what, &mut screen),
         Verb::Explain { code, markdown, json } => {
             explain::run(code.as_deref(), *markdown, *json, &mut screen)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_panic_does_not_tell_who_built_this() {
+        for (file, want) in [
+            ("crates/quietly/src/plan.rs", "crates/quietly/src/plan.rs"),
+            (
+                "/home/me/.cargo/registry/src/index.crates.io-1/arrow-ipc-59.3.2/src/convert.rs",
+                "arrow-ipc-59.3.2/src/convert.rs",
+            ),
+            ("/home/me/src/quietly/crates/quietly/src/plan/run.rs", "quietly/src/plan/run.rs"),
+            ("C:\\Users\\me\\.cargo\\zstd-0.13\\src\\lib.rs", "zstd-0.13/src/lib.rs"),
+            ("/rustc/0a1b/library/core/src/option.rs", "core/src/option.rs"),
+            ("/home/me/x.rs", "x.rs"),
+        ] {
+            assert_eq!(super::shown(file), want);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Numbers as people type them.
 //!
 //! Whether a number makes sense is the library's to say: `-1`, `nan` and `0` are read here and refused there, under
-//! the flag's own name. Only what is no number at all stops here.
+//! the flag's own name. Only what is no number at all stops here. Only a word means infinity: digits that are too large
+//! for a number are the largest number, which the library refuses as it refuses 1e300.
 use std::str::FromStr;
 
 use quietly_accounting::Error;
@@ -33,12 +34,20 @@ impl std::fmt::Display for Unreadable {
 
 impl std::error::Error for Unreadable {}
 
+/// A number, finite unless a word says otherwise.
+fn number(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let typed: f64 = text.parse().ok()?;
+    let digits = text.contains(|c: char| c.is_ascii_digit());
+    Some(if digits { typed.clamp(f64::MIN, f64::MAX) } else { typed })
+}
+
 impl FromStr for Number {
     type Err = Unreadable;
 
     fn from_str(text: &str) -> Result<Number, Unreadable> {
         let wanted = Unreadable("a number, such as 0.5 or 1e-5");
-        text.trim().parse().map(Number).map_err(|_| wanted)
+        number(text).map(Number).ok_or(wanted)
     }
 }
 
@@ -47,8 +56,8 @@ impl FromStr for Numbers {
 
     fn from_str(text: &str) -> Result<Numbers, Unreadable> {
         let wanted = Unreadable("numbers with commas between them, such as 1,0.5,0.25");
-        let each: Result<Vec<f64>, _> = text.split(',').map(|x| x.trim().parse()).collect();
-        each.map(Numbers).map_err(|_| wanted)
+        let each: Option<Vec<f64>> = text.split(',').map(number).collect();
+        each.map(Numbers).ok_or(wanted)
     }
 }
 
@@ -115,6 +124,15 @@ mod tests {
         assert_eq!("-1".parse(), Ok(Number(-1.0)));
         assert!("nan".parse::<Number>().unwrap().0.is_nan());
         assert!("one".parse::<Number>().is_err());
+        // Only a word means infinity.
+        for word in ["inf", "Infinity", "-inf"] {
+            assert!(word.parse::<Number>().unwrap().0.is_infinite(), "{word}");
+        }
+        for digits in ["1e999", "-1e999", "9".repeat(400).as_str()] {
+            let read = digits.parse::<Number>().unwrap().0;
+            assert!(read.is_finite() && read.abs() > 1e300, "{digits}");
+            assert_eq!(digits.parse(), Ok(Numbers(vec![read])));
+        }
         assert_eq!("1,-0.5".parse(), Ok(Numbers(vec![1.0, -0.5])));
         assert!("1,,2".parse::<Numbers>().is_err());
     }

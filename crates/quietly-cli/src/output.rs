@@ -1,7 +1,7 @@
 //! Files that are whole or not there.
 use std::{
     fs::{self, File},
-    io::{self, BufWriter, Write},
+    io::{self, BufWriter, Read, Write},
     path::{Path, PathBuf},
 };
 
@@ -53,13 +53,18 @@ impl Output {
                 Some(partial) => file.sync_all().and_then(|()| stop::rename(partial, &self.path)),
                 None => Ok(()),
             });
+        let done = if self.partial.is_none() { had_enough(done, ()) } else { done };
         done.map_err(|e| Failure::file(&self.path, &e))
     }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.as_mut().expect("not finished").write(bytes)
+        let written = self.file.as_mut().expect("not finished").write(bytes);
+        match &self.partial {
+            Some(_) => written,
+            None => had_enough(written, bytes.len()),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -77,12 +82,37 @@ impl Drop for Output {
 
 /// Whether a file could be written there, without losing what was read. Nothing stays behind.
 pub(crate) fn probe(path: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
+    keep_inputs(path, inputs)?;
+    if is_special(path) { Ok(()) } else { Output::create(path).map(drop) }
+}
+
+/// The same for a verb that replaces only what it wrote itself: a file that is there must be empty, look like its own
+/// output by its first bytes, or be given up by --force.
+pub(crate) fn probe_own(
+    path: &Path,
+    inputs: &[PathBuf],
+    force: bool,
+    own: impl Fn(&[u8]) -> bool,
+) -> Result<(), Failure> {
+    keep_inputs(path, inputs)?;
+    if path.is_file() && !force {
+        let mut start = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut start));
+        if read.is_err() || !(start.is_empty() || own(&start)) {
+            return Err(Failure::Exists(path.display().to_string()));
+        }
+    }
+    probe(path, inputs)
+}
+
+/// Refuses to write over what is read.
+pub(crate) fn keep_inputs(path: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
     if let Ok(target) = fs::canonicalize(path)
         && inputs.iter().any(|input| fs::canonicalize(input).is_ok_and(|i| i == target))
     {
         return Err(Failure::Input(path.display().to_string()));
     }
-    if is_special(path) { Ok(()) } else { Output::create(path).map(drop) }
+    Ok(())
 }
 
 /// Writes a whole file, or nothing.
@@ -124,7 +154,15 @@ fn partial_folder(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.{}.partial", std::process::id()))
 }
 
+/// A pipe whose reader has had enough, as in `quietly ... | head`, is no error.
+fn had_enough<T>(done: io::Result<T>, otherwise: T) -> io::Result<T> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(otherwise),
+        done => done,
+    }
+}
+
 /// Whether something is there that is neither a file nor a folder: /dev/stdout, or a pipe.
-fn is_special(path: &Path) -> bool {
+pub(crate) fn is_special(path: &Path) -> bool {
     path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir())
 }

@@ -2,14 +2,14 @@
 use std::{io::Write as _, ops::ControlFlow, path::PathBuf, time::Instant};
 
 use clap::Args;
-use quietly::{Classified, Link, Model};
+use quietly::{Classified, Link, Model, ReadOptions};
 use serde_json::json;
 
 use crate::{
     failure::Failure,
     output::{self, Output},
     screen::{Progress, Screen},
-    tables::{Files, highest_index},
+    tables::Files,
 };
 
 #[derive(Args, Debug)]
@@ -22,20 +22,30 @@ pub(crate) struct Predict {
     /// Where the predictions go: CSV with the column `prediction`, and `probability` of a classifier that has them
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
+    /// Write ' before labels and names that a spreadsheet would take for formulas
+    #[arg(long)]
+    for_spreadsheets: bool,
+    /// Replace whatever is there; without it only older predictions are replaced
+    #[arg(long)]
+    force: bool,
 }
 
 /// Reads rows, writes predictions; both stream.
 pub(crate) fn run(predict: &Predict, screen: &mut Screen) -> Result<(), Failure> {
     let model = Model::read(&predict.model)?;
     let reading = &predict.table.reading;
-    let source = reading.open(&predict.table.files, highest_index(&model.encoding))?;
+    let source = reading.open(&predict.table.files, ReadOptions::of_encoding(&model.encoding))?;
     let started = Instant::now();
     let threads = reading.threads()?;
     let inputs = [std::slice::from_ref(&predict.model), &predict.table.files].concat();
-    output::probe(&predict.output, &inputs)?;
+    let own = |start: &[u8]| {
+        let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        line == b"prediction" || line.starts_with(b"prediction,probability")
+    };
+    output::probe_own(&predict.output, &inputs, predict.force, own)?;
     let mut output = Output::create(&predict.output)?;
     let failed = |e: &std::io::Error| Failure::file(&predict.output, e);
-    let labels = Labels::new(&model);
+    let labels = Labels::new(&model, predict.for_spreadsheets);
     output.write_all(labels.header.as_bytes()).map_err(|e| failed(&e))?;
     let progress = Progress::new("predicting");
     let mut rows = 0_u64;
@@ -77,6 +87,9 @@ pub(crate) fn run(predict: &Predict, screen: &mut Screen) -> Result<(), Failure>
     ))?)
 }
 
+/// What a spreadsheet takes for the beginning of a formula.
+const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+
 /// How classes are written.
 struct Labels {
     /// As cells of CSV.
@@ -85,7 +98,11 @@ struct Labels {
 }
 
 impl Labels {
-    fn new(model: &Model) -> Labels {
+    fn new(model: &Model, for_spreadsheets: bool) -> Labels {
+        let cell = |text: &str| match for_spreadsheets && text.starts_with(FORMULA) {
+            true => cell(&format!("'{text}")),
+            false => cell(text),
+        };
         let names = model.encoding.target().map(|target| target.class_names()).unwrap_or_default();
         let probabilities = model.link.is_classifier() && model.link != Link::Svm;
         let header = match (probabilities, names.len()) {

@@ -6,15 +6,17 @@ use std::{
 };
 
 use clap::Args;
-use quietly::{Error, Order, Part, Prepared, Preparing};
+use quietly::{Error, Grouped, Order, Part, Prepared, Preparing, Work};
 use serde_json::json;
 
 use crate::{
     elsewhere::Cluster,
     failure::Failure,
     number::Count,
-    screen::{Progress, Screen},
-    tables::{Files, key},
+    screen::{Progress, Screen, WIDTH},
+    stop,
+    tables::{Files, files_read, key, with_features},
+    words,
 };
 
 #[derive(Args, Debug)]
@@ -38,37 +40,53 @@ pub(crate) struct Prepare {
 pub(crate) fn run(asked: &Prepare, screen: &mut Screen) -> Result<(), Failure> {
     let started = Instant::now();
     let reading = &asked.table.reading;
-    let source = reading.open(&asked.table.files, None)?;
+    let source = reading.open(&asked.table.files, with_features(None))?;
+    if !reading.json {
+        screen.say(&words::wrap(&files_read(&source), "", WIDTH))?;
+    }
     let steps = asked.steps.get("steps")?.min(1 << 20) as usize;
     let (key, threads) = (key(asked.seed)?, reading.threads()?);
     let fleet = asked.cluster.fleet()?;
     let (prepared, preparing, mut parts) = Prepared::begin(&source, steps, &asked.output, &key)?;
+    let output =
+        std::fs::canonicalize(&asked.output).map_err(|e| Failure::file(&asked.output, &e))?;
+    stop::guard(&output);
+    if prepared.removed > 0 && !reading.json {
+        let (removed, folder) = (prepared.removed, asked.output.display());
+        screen.say(&format!(
+            "removed {removed} files that an interrupted run had left in {folder}"
+        ))?;
+    }
+    let removed = prepared.removed;
     for part in &mut parts {
         part.path = std::fs::canonicalize(&part.path).map_err(|e| Failure::file(&part.path, &e))?;
     }
     let progress = Progress::new("preparing");
-    let sizes = match fleet {
-        None => here(&preparing, &parts, threads, &progress),
+    let written = match fleet {
+        None => here(&preparing, &parts, threads, &progress).map(Written::Here),
         Some(mut fleet) => {
             progress.say("preparing on the cluster");
-            let missing = || Error::Elsewhere {
-                address: "this address".into(),
-                why: "parts are missing".into(),
-            };
+            let address = fleet.address().to_string();
             let done = fleet.done(Order::Prepare(preparing), &parts);
-            done.and_then(|(work, done)| work.sizes(&done, steps).ok_or_else(missing))
+            let sizes = |(work, done): (Work, Vec<_>)| {
+                work.sizes(&done, steps)
+                    .map_err(|other| Error::Elsewhere { address, why: other.to_string() })
+            };
+            done.and_then(sizes).map(Written::There)
         }
     };
     drop(progress);
+    let finished =
+        written.and_then(|written| stop::complete(|| prepared.finish(&output, written.sizes()?)));
     // What is not whole is not left behind.
-    let sizes = sizes.inspect_err(|_| _ = std::fs::remove_dir_all(&asked.output))?;
-    let prepared = prepared.finish(&asked.output, sizes)?;
+    let prepared = finished.inspect_err(|_| stop::remove(&output))?;
     let seconds = started.elapsed().as_secs_f64();
     let (folder, allocation) = (asked.output.display(), &prepared.allocation);
     if reading.json {
         return Ok(screen.say_json(&json!({
             "prepared": folder.to_string(),
             "allocation": serde_json::to_value(allocation).expect("plain fields"),
+            "removed_leftovers": removed,
             "seconds": seconds,
         }))?);
     }
@@ -85,8 +103,25 @@ pub(crate) fn run(asked: &Prepare, screen: &mut Screen) -> Result<(), Failure> {
     ))?)
 }
 
-/// The number of a part, and how many records of it are in each step.
-type Written = (usize, Vec<u64>);
+/// What came of the parts.
+enum Written {
+    /// Files without a name, all of which get theirs at the end.
+    Here(Vec<Grouped>),
+    /// How many records each step has, of every part.
+    There(Vec<Vec<u64>>),
+}
+
+impl Written {
+    fn sizes(self) -> Result<Vec<Vec<u64>>, Error> {
+        match self {
+            Written::Here(parts) => parts.into_iter().map(Grouped::name).collect(),
+            Written::There(sizes) => Ok(sizes),
+        }
+    }
+}
+
+/// How many files are open at a time. Those of larger tables (128 GB) get their names one by one.
+const OPEN: usize = 500;
 
 /// Writes all parts on this machine.
 fn here(
@@ -94,7 +129,7 @@ fn here(
     parts: &[Part],
     threads: usize,
     progress: &Progress,
-) -> Result<Vec<Vec<u64>>, Error> {
+) -> Result<Vec<Grouped>, Error> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut done = Vec::new();
@@ -102,17 +137,18 @@ fn here(
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(part) = parts.get(number) else { return Ok(done) };
             progress.say(&format!("preparing part {} of {}", number + 1, parts.len()));
-            done.push((number, preparing.write(number, part)?));
+            let part = preparing.group(number, part)?;
+            done.push((number, if parts.len() > OPEN { part.closed()? } else { part }));
         }
     };
-    let all: Result<Vec<Vec<Written>>, Error> = std::thread::scope(|scope| {
+    let all: Result<Vec<Vec<(usize, Grouped)>>, Error> = std::thread::scope(|scope| {
         let handles: Vec<_> = (0..threads.min(parts.len())).map(|_| scope.spawn(work)).collect();
         let join = |handle: std::thread::ScopedJoinHandle<'_, _>| {
             handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         handles.into_iter().map(join).collect()
     });
-    let mut all: Vec<Written> = all?.into_iter().flatten().collect();
-    all.sort();
-    Ok(all.into_iter().map(|(_, sizes)| sizes).collect())
+    let mut all: Vec<(usize, Grouped)> = all?.into_iter().flatten().collect();
+    all.sort_by_key(|(number, _)| *number);
+    Ok(all.into_iter().map(|(_, part)| part).collect())
 }

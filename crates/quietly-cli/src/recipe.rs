@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use quietly::{Asked, Encoding, Link, Method, Plan, Schema};
+use quietly::{Asked, Budget, Encoding, Link, Method, Plan, Schema};
 
 use crate::{
     auto::Chosen,
@@ -92,23 +92,27 @@ impl Recipe {
     pub(crate) fn choose(
         &self,
         model: Model,
-        rows: u64,
+        schema: &Schema,
+        usual: Option<f64>,
         encoding: &Encoding,
     ) -> Result<Chosen, Failure> {
         if model != Model::Auto {
             return Ok(Chosen::by_name(model));
         }
         let others = !self.not_of_networks(method(&self.method)?).is_empty();
-        Ok(Chosen::by_numbers(encoding, (rows, self.spending.budget(rows)?), others))
+        // What can be learnt depends on what is left for one row.
+        let budget = self.budget(schema, usual)?.of_one_row()?;
+        Ok(Chosen::by_numbers(encoding, (schema.rows, budget), others))
     }
 
-    /// The plan; `steps` is how many a table was prepared for.
+    /// The plan; `steps` is how many a table was prepared for, and `usual` the delta where none is typed.
     pub(crate) fn plan(
         &self,
         model: Model,
         schema: &Schema,
         encoding: &Encoding,
         steps: Option<u64>,
+        usual: Option<f64>,
     ) -> Result<Plan, Failure> {
         let method = method(&self.method)?;
         let mut asked = Asked::new(model.family());
@@ -130,7 +134,12 @@ impl Recipe {
         asked.expand.clone_from(&self.expand);
         asked.public_rows = self.public.is_some();
         self.shape.ask(&mut asked);
-        Ok(asked.plan(encoding, schema.rows, self.spending.budget(schema.rows)?)?)
+        Ok(asked.plan(encoding, schema.rows, self.budget(schema, usual)?)?)
+    }
+
+    /// What may be spent on a unit; `usual` is the delta where none is typed.
+    fn budget(&self, schema: &Schema, usual: Option<f64>) -> Result<Budget, Failure> {
+        Ok(self.spending.budget(schema.rows, usual)?.for_units_of(schema.rows_per_unit)?)
     }
 
     /// The flags of a network, if no others are given that it does not have.

@@ -9,8 +9,27 @@ use std::{
     time::{Duration, Instant},
 };
 
+use quietly::{is_hidden, visible};
+
 /// Columns that every terminal has.
 pub(crate) const WIDTH: usize = 80;
+
+/// The only escape sequences that are written.
+const STYLES: [&str; 3] = ["\x1b[1m", "\x1b[36m", "\x1b[0m"];
+
+/// JSON whose texts have hidden characters as escapes.
+pub(crate) fn json_text(value: &serde_json::Value) -> String {
+    let mut text = String::new();
+    for c in format!("{value:#}").chars() {
+        if c != '\n' && is_hidden(c) {
+            let mut units = [0; 2];
+            c.encode_utf16(&mut units).iter().for_each(|unit| text += &format!("\\u{unit:04x}"));
+        } else {
+            text.push(c);
+        }
+    }
+    text
+}
 
 /// Stdout, with or without colour.
 pub(crate) struct Screen {
@@ -30,13 +49,30 @@ impl Screen {
     /// One line, or several. Whoever reads may have had enough, as in `quietly ... | head`: that is no error, and the
     /// work goes on.
     pub(crate) fn say(&mut self, text: &str) -> io::Result<()> {
+        let text = self.safe(text);
         let said = writeln!(self.out, "{text}").and_then(|()| self.out.flush());
         said.or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })
     }
 
     /// A JSON document.
     pub(crate) fn say_json(&mut self, value: &serde_json::Value) -> io::Result<()> {
-        self.say(&format!("{value:#}"))
+        self.say(&json_text(value))
+    }
+
+    /// The text without hidden characters, our own colours excepted.
+    fn safe(&self, text: &str) -> String {
+        if !self.colour || !text.contains('\x1b') {
+            return visible(text).into_owned();
+        }
+        let ours = |part: &str| STYLES.iter().copied().find(|style| part.starts_with(*style));
+        let (mut safe, mut rest) = (String::new(), text);
+        while let Some(at) = rest.find('\x1b') {
+            safe += &visible(&rest[..at]);
+            let style = ours(&rest[at..]);
+            safe += style.unwrap_or("\\u{1b}");
+            rest = &rest[at + style.map_or(1, str::len)..];
+        }
+        safe + &visible(rest)
     }
 
     /// The same text, bold where there is colour.
@@ -75,6 +111,7 @@ impl Progress {
             let mut shown = false;
             while let Err(RecvTimeoutError::Timeout) = stop.recv_timeout(wait) {
                 let doing = now.lock().map(|d| d.clone()).unwrap_or_default();
+                let doing = visible(&doing);
                 let _ = write!(io::stderr(), "\r\x1b[K{doing} ... {} s", start.elapsed().as_secs());
                 (wait, shown) = (Duration::from_millis(500), true);
             }
@@ -100,5 +137,28 @@ impl Drop for Progress {
             drop(send);
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_escape_sequences_are_written() {
+        let out = io::stdout().lock();
+        let mut screen = Screen { out, colour: true };
+        let text = format!("{} \x1b[2J\u{202e}\n\t", screen.bold("a"));
+        assert_eq!(screen.safe(&text), "\x1b[1ma\x1b[0m \\u{1b}[2J\\u{202e}\n\\u{9}");
+        screen.colour = false;
+        assert_eq!(screen.safe("\x1b[1ma"), "\\u{1b}[1ma");
+    }
+
+    #[test]
+    fn json_stays_json_and_has_no_hidden_character() {
+        let value = serde_json::json!({ "a\u{9b}": "\u{1b}[2J\u{202e}\u{e0001} \u{feff}é" });
+        let text = json_text(&value);
+        assert!(!text.chars().any(|c| c != '\n' && is_hidden(c)), "{text}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }
 }

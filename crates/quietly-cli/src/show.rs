@@ -29,6 +29,9 @@ pub(crate) struct Look {
     /// Draw the splines of this many units, those that training moved most, instead of what columns do to predictions
     #[arg(long, value_name = "K")]
     units: Option<Count>,
+    /// Replace whatever is there; without it only an older picture is replaced
+    #[arg(long, requires = "output")]
+    force: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -78,7 +81,8 @@ fn curved(
         .into());
     }
     if let Some(path) = &look.output {
-        output::probe(path, std::slice::from_ref(&look.model))?;
+        let own = |start: &[u8]| start.starts_with(b"<svg xmlns=");
+        output::probe_own(path, std::slice::from_ref(&look.model), look.force, own)?;
     }
     let curves = Curves::of(model)?.expect("a network has curves");
     let shape = network.shape();

@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::Args;
-use quietly::{Budget, Encoding, Error, Key, Link, Plan, Private, Source, Table};
+use quietly::{Budget, Encoding, Error, Key, Link, Plan, Private, ReadOptions, Source, Table};
 use quietly_noise::Bits;
 
 use crate::{
@@ -187,10 +187,10 @@ impl SideBySide {
         &self,
         path: &Path,
         encoding: &Encoding,
-        features: Option<usize>,
+        options: ReadOptions,
     ) -> Result<Rows, Failure> {
         let reading = &self.table.reading;
-        let source = reading.open(&[path.into()], features)?;
+        let source = reading.open(&[path.into()], options)?;
         Rows::read(&source, encoding, reading.threads()?)
     }
 }
@@ -203,7 +203,7 @@ pub(crate) fn run(asked: &SideBySide, screen: &mut Screen) -> Result<(), Failure
     let entrants = asked.entrants(link)?;
     let seeds = asked.seeds.at_least_one("seeds")?;
     let schema = asked.schema.read(&asked.table.files[0])?;
-    let source = reading.open(&asked.table.files, schema.features)?;
+    let source = reading.open(&asked.table.files, ReadOptions::of_schema(&schema))?;
     let encoding = asked.columns.encoding(&schema, source.columns())?;
     encoding.expect_range().map_err(quietly::Error::from)?;
     let threads = reading.threads()?;
@@ -215,7 +215,7 @@ pub(crate) fn run(asked: &SideBySide, screen: &mut Screen) -> Result<(), Failure
     let mut cells = vec![];
     let progress = Progress::new("planning");
     for &epsilon in &asked.epsilons.0 {
-        let budget = asked.budget(epsilon, schema.rows)?;
+        let budget = asked.budget(epsilon, schema.rows)?.for_units_of(schema.rows_per_unit)?;
         for entrant in &entrants {
             let plan = entrant.plan(link, part, encoding.width(), budget)?;
             let [r2, rmse, loss, excess] = [const { vec![] }; 4];
@@ -237,7 +237,7 @@ pub(crate) fn run(asked: &SideBySide, screen: &mut Screen) -> Result<(), Failure
         }
     };
     enough("rows of the table", &rows)?;
-    let open = |path: &PathBuf| asked.open(path, &encoding, schema.features);
+    let open = |path: &PathBuf| asked.open(path, &encoding, ReadOptions::of_schema(&schema));
     let test = asked.test.as_ref().map(open).transpose()?;
     let public = asked.public.as_ref().map(open).transpose()?;
     test.iter().try_for_each(|rows| enough("rows of --test", rows))?;

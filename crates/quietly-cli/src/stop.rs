@@ -1,52 +1,90 @@
-//! Ctrl-C: what was being written is removed, and the process ends at once.
+//! Signals to end (INT, TERM, HUP): what was being written is removed, and the process ends at once with exit code 130.
 //!
-//! A run that waits for a slow disk cannot be asked to stop at its next step, so nobody asks. Rows that a fit keeps on
-//! disk are in files without a name, which end with the process.
+//! A run that waits for a slow disk cannot be asked to stop at its next step, so the process ends where it is. Rows that a fit or
+//! `prepare` keeps on disk are in files without a name, which end with the process.
 use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
+    thread::sleep,
+    time::Duration,
 };
 
 use crate::failure::Failure;
 
-/// The exit code of whoever was interrupted.
+/// The exit code of a command that was interrupted.
 pub(crate) const EXIT: u8 = 130;
+/// How long a command whose result is complete may take to say so, if a signal comes just then.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// The file, or folder, that is not complete yet.
-static PARTIAL: Mutex<Option<PathBuf>> = Mutex::new(None);
-
-fn partial() -> MutexGuard<'static, Option<PathBuf>> {
-    PARTIAL.lock().unwrap_or_else(PoisonError::into_inner)
+/// What there is on the disk.
+enum Written {
+    Nothing,
+    /// A file or folder that is not complete yet.
+    Partial(PathBuf),
+    /// A file or folder that is complete, and none that is not.
+    Complete,
 }
 
-/// From now on `file` is removed if the process is told to end.
-pub(crate) fn guard(file: &Path) {
-    *partial() = Some(file.into());
-    // The second call fails, as there is a handler. Without one ctrl-C ends the process, which is no worse.
+static WRITTEN: Mutex<Written> = Mutex::new(Written::Nothing);
+
+fn written() -> MutexGuard<'static, Written> {
+    WRITTEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on a signal ends the process in order. To be called at the start of every command.
+pub(crate) fn listen() {
+    // Without a handler a signal ends the process at once, which is no worse.
     let _ = ctrlc::set_handler(|| {
-        // Held until the end: nobody renames the file any more.
-        let partial = partial();
-        partial.iter().for_each(|file| wipe(file));
+        if matches!(*written(), Written::Complete) {
+            // It is about to end by itself, with what it has to say about the result.
+            sleep(LAST_WORDS);
+        }
+        // Held until the end: nothing is renamed any more.
+        let written = written();
+        if let Written::Partial(path) = &*written {
+            wipe(path);
+        }
         let code = Failure::from(quietly::Error::Stopped).report(crate::wants_json());
         std::process::exit(code.into());
     });
 }
 
-/// Gives a complete file its name.
-pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    let mut partial = partial();
-    fs::rename(from, to)?;
-    *partial = None;
-    Ok(())
+/// From now on a file or folder is removed if the process is told to end.
+pub(crate) fn guard(path: &Path) {
+    *written() = Written::Partial(path.into());
 }
 
-/// Removes a file that never became complete.
-pub(crate) fn remove(file: &Path) {
-    let mut partial = partial();
-    if partial.as_deref() == Some(file) {
-        wipe(file);
-        *partial = None;
+/// Makes a file and guards it. A signal that comes meanwhile waits.
+pub(crate) fn guard_new<T>(
+    file: &Path,
+    make: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let mut written = written();
+    let made = make()?;
+    *written = Written::Partial(file.into());
+    Ok(made)
+}
+
+/// Completes what is guarded. Signals wait meanwhile.
+pub(crate) fn complete<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    let mut written = written();
+    let done = work()?;
+    *written = Written::Complete;
+    Ok(done)
+}
+
+/// Gives a complete file its name.
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    complete(|| fs::rename(from, to))
+}
+
+/// Removes a file or folder that never became complete.
+pub(crate) fn remove(path: &Path) {
+    let mut written = written();
+    if matches!(&*written, Written::Partial(partial) if partial == path) {
+        wipe(path);
+        *written = Written::Nothing;
     }
 }
 

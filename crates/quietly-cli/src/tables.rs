@@ -29,6 +29,9 @@ pub(crate) struct Reading {
     /// What stands between the cells of a CSV file; found in its header by default
     #[arg(long, value_name = "C")]
     delimiter: Option<String>,
+    /// The first line of CSV has names, even if they look like data, such as 2020,2021
+    #[arg(long)]
+    header_is_names: bool,
     /// How many threads may work; all cores by default
     #[arg(long, value_name = "N")]
     threads: Option<Count>,
@@ -38,19 +41,19 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
+    /// Opens files, with what schema or model say about them.
     pub(crate) fn open(
         &self,
         files: &[PathBuf],
-        features: Option<usize>,
+        mut options: ReadOptions,
     ) -> Result<Source, Failure> {
-        let mut options = ReadOptions::default();
         if let Some(name) = &self.format {
             options.format = Some(format(name)?);
         }
         if let Some(text) = &self.delimiter {
             options.delimiter = Some(delimiter(text)?);
         }
-        options.features = features;
+        options.header |= self.header_is_names;
         Ok(Source::open(files, &options).map_err(quietly::Error::from)?)
     }
 
@@ -76,9 +79,34 @@ fn format(name: &str) -> Result<Format, Failure> {
     }
 }
 
-/// How many features libsvm text must have for a model: it has no header.
-pub(crate) fn highest_index(encoding: &Encoding) -> Option<usize> {
-    encoding.columns().filter_map(|c| c.parse().ok()).max()
+/// What is known of files before there is a schema.
+pub(crate) fn with_features(features: Option<usize>) -> ReadOptions {
+    ReadOptions { features, ..ReadOptions::default() }
+}
+
+/// Which files make the table, for people: `read 2 files, 42 MB: a.parquet, b.parquet`.
+///
+/// A table whose rows are there twice protects each of them half as well, so look at the list.
+pub(crate) fn files_read(source: &Source) -> String {
+    const MOST: usize = 20;
+    let names = source.file_names();
+    let more = match names.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (count, shown) = (names.len(), names[..names.len().min(MOST)].join(", "));
+    let files = if count == 1 { "file" } else { "files" };
+    format!("read {count} {files}, {}: {shown}{more}", size(source.bytes()))
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => format!("{:.0} kB", bytes as f64 / 1e3),
+        1_000_000..10_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        1_000_000_000.. => format!("{:.1} GB", bytes as f64 / 1e9),
+        _ => format!("{:.0} MB", bytes as f64 / 1e6),
+    }
 }
 
 fn delimiter(text: &str) -> Result<u8, Failure> {
@@ -124,7 +152,7 @@ pub(crate) struct Spending {
     /// The epsilon that must not be exceeded; inf for no privacy at all
     #[arg(long, value_name = "E")]
     epsilon: Number,
-    /// The delta at which it must hold; below 1 / (10 rows) by default, 0 for methods that have it
+    /// The delta at which it must hold; below 1 / (10 rows) and a tenth of what the ledger has left by default, 0 for methods that have it
     #[arg(long, value_name = "D")]
     delta: Option<Number>,
     /// One row's difference: add-remove or replace-one
@@ -133,8 +161,10 @@ pub(crate) struct Spending {
 }
 
 impl Spending {
-    pub(crate) fn budget(&self, rows: u64) -> Result<Budget, Failure> {
-        let budget = Budget::usual(self.epsilon.0, self.delta.map(|delta| delta.0), rows)?;
+    /// What may be spent; `usual` is the delta where none is typed, if it is not that of the rows.
+    pub(crate) fn budget(&self, rows: u64, usual: Option<f64>) -> Result<Budget, Failure> {
+        let delta = self.delta.map(|delta| delta.0).or(usual);
+        let budget = Budget::usual(self.epsilon.0, delta, rows)?;
         Ok(budget.under(self.neighbours()))
     }
 

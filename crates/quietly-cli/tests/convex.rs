@@ -71,7 +71,7 @@ fn all_models_and_methods_run_by_name() {
     let folder = folder();
     let fit = |what: &str| {
         let line = format!(
-            "fit {what} t.csv --schema s.toml --epsilon 4 --seed 5 --output m.quietly --json"
+            "fit {what} t.csv --schema s.toml --epsilon 4 --seed 5 --force --output m.quietly --json"
         );
         json(&folder, &line);
         json(&folder, "evaluate m.quietly t.csv --json")

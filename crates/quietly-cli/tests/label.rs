@@ -16,9 +16,10 @@ fn the_page_says_what_the_certificate_says() {
     let (page, value) = (folder.read("label.html"), folder.json("certificate y.quietly"));
     let epsilon = (value["epsilon"].as_f64().unwrap() * 1e4).ceil() / 1e4;
     for part in [
-        "linear regression of y on 3 features",
+        "linear regression of <bdi>y</bdi> on 3 features",
         &format!("<b>{epsilon}</b> spent of 1 asked"),
-        "one person is in the table or not (add-remove)",
+        "whether one row is in the table (add-remove)",
+        "one row (called <bdi>person</bdi>); if a person has several rows, they are NOT protected at this epsilon",
         "<svg",
         "operating system",
     ] {
@@ -40,7 +41,11 @@ fn names_of_columns_cannot_write_the_page() {
     folder.good(&format!("fit linear {}", FIT.replace("--target y", "--target <script>")));
     folder.good("label y.quietly --output label.html");
     let page = folder.read("label.html");
-    assert!(page.contains("linear regression of &lt;script&gt; on"), "{page}");
+    assert!(page.contains("linear regression of <bdi>&lt;script&gt;</bdi> on"), "{page}");
+    assert!(
+        page.contains("<title>Privacy label: linear regression of &lt;script&gt; on"),
+        "{page}"
+    );
     assert!(!page.contains("<script") && !page.contains("<i>"), "{page}");
 }
 

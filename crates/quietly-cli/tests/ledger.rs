@@ -21,7 +21,7 @@ fn a_ledger_is_begun_charged_and_refuses() {
     let (model, ledger) = (folder.read("y.quietly"), folder.read("t.ledger"));
     // What cannot be paid for is not read: there need not even be a table that can be.
     folder.write("t.csv", "a,b,c,y,name\n\"");
-    let refused = folder.quietly(fit);
+    let refused = folder.quietly(&fit.replace("y.quietly", "z.quietly"));
     assert_eq!(refused.code, 1);
     assert!(refused.stderr.contains("error[Q07]"), "{}", refused.stderr);
     assert!(refused.stderr.contains("left: epsilon 0.5"), "{}", refused.stderr);

@@ -20,10 +20,11 @@ const SCHEMES: [&str; 9] = [
     "correlated",
 ];
 
-const TABLES: [&str; 16] = [
+const TABLES: [&str; 17] = [
     "example",
     "init",
     "bounds",
+    "check",
     "prepare",
     "plan",
     "fit",
@@ -154,7 +155,7 @@ fn commands(page: &str) -> Vec<(String, i32)> {
 fn exit(code: &str) -> i32 {
     match code {
         "D01" | "D03" => 2,
-        "C10" | "C13" | "Q02" | "Q03" => 1,
+        "C10" | "C13" | "C15" | "C16" | "Q02" | "Q03" | "Q07" => 1,
         "Q06" => 130,
         _ if code.starts_with(['A', 'D']) => 1,
         _ => 2,
@@ -193,7 +194,8 @@ fn a_reader_that_stops_early_is_no_error() {
     folder.good("example");
     let line = "account gaussian --noise 2 --steps 10 --delta 1e-5";
     let fit = "fit linear clinic.csv --target days --epsilon 1";
-    for arguments in [line, "account --help", "explain", "explain A01", "--version", fit] {
+    let predict = "predict days-linear.quietly clinic.csv --output /dev/stdout";
+    for arguments in [line, "account --help", "explain", "explain A01", "--version", fit, predict] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_quietly"))
             .args(arguments.split(' '))
             .current_dir(folder.path("."))
@@ -207,5 +209,5 @@ fn a_reader_that_stops_early_is_no_error() {
         assert_eq!(stderr, "", "{arguments}");
         assert_eq!(child.wait().unwrap().code(), Some(0), "{arguments}");
     }
-    assert_eq!(folder.json("certificate days.quietly")["test_only"], false);
+    assert_eq!(folder.json("certificate days-linear.quietly")["test_only"], false);
 }

@@ -56,15 +56,26 @@ fn a_budget_that_is_too_small_is_a_warning_in_plan_and_fit() {
         |text: &str| text.contains("warning: epsilon 0.001 is too small for about 3000 rows");
     assert!(warned(&folder.good("plan linear s.toml --target y --epsilon 0.001")));
     assert!(warned(&folder.good(&format!("{FIT} --epsilon 0.001"))));
-    for command in ["plan linear s.toml --target y", FIT] {
+    for command in ["plan linear s.toml --target y".into(), format!("{FIT} --force")] {
         let warnings = &folder.json(&format!("{command} --epsilon 0.001"))["warnings"];
         assert_eq!(warnings.as_array().map(Vec::len), Some(1), "{warnings}");
     }
     // No privacy at all says so, too.
-    let said = folder.good(&format!("{FIT} --epsilon inf"));
+    let said = folder.good(&format!("{FIT} --epsilon inf --force"));
     assert!(said.contains("NO PRIVACY"), "{said}");
     assert!(folder.good("certificate m.quietly").contains("NO PRIVACY"));
     assert_eq!(folder.json("certificate m.quietly")["epsilon"], "infinity");
+}
+
+/// Only a word means infinity: digits that are too large for a number are refused as other large numbers are.
+#[test]
+fn digits_are_never_infinite() {
+    let folder = Folder::with_tables();
+    for epsilon in ["1e300", "1e999"] {
+        let said = folder.bad(&format!("{FIT} --epsilon {epsilon}"), "A01", 1);
+        assert!(said.contains("--epsilon must be from 0.001 to 1000"), "{said}");
+    }
+    folder.good(&format!("{FIT} --epsilon Infinity"));
 }
 
 #[test]
@@ -116,9 +127,9 @@ fn a_model_that_cannot_be_read_is_refused() {
     assert!(newer.contains("newer quietly") && newer.contains("update quietly"), "{newer}");
     folder.bad("certificate missing", "Q05", 2);
     folder.bad("certificate .", "Q05", 2);
-    // A model that was edited by hand, where it makes sense.
+    // A model that was edited by hand, even where it makes sense.
     folder.write("edited", model.replace("\"link\": \"linear\"", "\"link\": \"relu\""));
-    folder.good("predict edited test.csv --output p.csv");
+    assert!(folder.bad("predict edited test.csv --output p.csv", "Q04", 2).contains("digest"));
 }
 
 #[test]

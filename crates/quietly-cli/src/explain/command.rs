@@ -1,7 +1,7 @@
 //! C: the command line, and the world around it.
 use super::Entry;
 
-pub(super) const ENTRIES: [Entry; 14] = [
+pub(super) const ENTRIES: [Entry; 16] = [
     Entry {
         code: "C01",
         title: "participation is missing or ambiguous",
@@ -67,17 +67,21 @@ pub(super) const ENTRIES: [Entry; 14] = [
         code: "C09",
         title: "a file could not be written",
         why: "The operating system says no: the folder is not there, is not yours to write to or is full, or the \
-              name is that of a folder. For a fit this is found out before anything is spent. No partial file is \
-              left.",
-        fix: "Make the folder, or give another name with --output.",
-        example: "quietly fit linear clinic.csv --target days --epsilon 1 --output days.quietly",
+              name is that of a folder. For a fit this is found out before anything is charged: the room for the model \
+              is taken first. If its file cannot be written all the same, the model goes to the folder for temporary \
+              files, or to stdout, and the message says so. No partial file is left.",
+        fix: "Make the folder, make room, or give another name with --output.",
+        example: "quietly fit linear clinic.csv --target days --epsilon 1 --output c09.quietly",
     },
     Entry {
         code: "C10",
         title: "a file would be replaced",
-        why: "`init` found a schema that somebody may have filled in, --output names a file that is read by the \
-              same command, or `reproduce` found its folder in place.",
-        fix: "Give another name with --output. --force lets `init` replace a schema; nothing replaces a table.",
+        why: "--output names a file that is read by the same command, or one that is there: for `fit` any file, as a model \
+              was paid for; for `init` a schema, which may have been filled in; for `label`, `predict` and `show` any \
+              file that is not empty and does not look like their own output; for `reproduce` its folder. Or another \
+              `fit` is about to write the same file. Nothing was charged or written.",
+        fix: "Give another name with --output. --force insists, but for a file that the same command reads; `fit` then \
+              keeps the old model as NAME.1.",
         example: "quietly init clinic.csv --output new.schema.toml",
     },
     Entry {
@@ -113,5 +117,22 @@ pub(super) const ENTRIES: [Entry; 14] = [
               a sensitive table gives something away, so it has a price, --spend; in a public table it has none.",
         fix: "Give --snr and --rows, or a table with --target and either --spend or --public.",
         example: "quietly diagnose clinic.csv --target sex --epsilon 1 --spend 0.1",
+    },
+    Entry {
+        code: "C15",
+        title: "two ledgers are named for one table",
+        why: "The schema of the table says which ledger counts what is spent on it, and --ledger names another one. \
+              Spending beside the first would make it false. Nothing was charged.",
+        fix: "Leave --ledger out. --no-ledger insists on a release that no ledger counts.",
+        example: "quietly budget c15.ledger --limit 3 --delta 1e-4",
+    },
+    Entry {
+        code: "C16",
+        title: "no row could be scored",
+        why: "`quietly evaluate` without --epsilon found no row with a target, or the schema drops them all: the table does not \
+              hold what the model's schema says. Scores without --epsilon are not private, and neither is this refusal.",
+        fix: "Check the types of the columns, the decimal and thousands separators, the spelling of categories, and `missing`. \
+              `quietly check --public` finds the column of a public table.",
+        example: "quietly check clinic-test.csv --schema clinic.schema.toml --target days --public",
     },
 ];

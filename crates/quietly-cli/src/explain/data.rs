@@ -1,14 +1,14 @@
 //! D: the table or its schema cannot be used.
 use super::Entry;
 
-pub(super) const ENTRIES: [Entry; 18] = [
+pub(super) const ENTRIES: [Entry; 19] = [
     Entry {
         code: "D01",
         title: "a file cannot be read",
         why: "There is no such file, or it is not yours to read. Unless --schema names one, the schema of \
               people.csv is people.schema.toml, in the same folder.",
         fix: "Check the path. `quietly init` writes a schema where there is none.",
-        example: "quietly fit linear clinic.csv --target days --schema clinic.schema.toml --epsilon 1 --output days.quietly",
+        example: "quietly fit linear clinic.csv --target days --schema clinic.schema.toml --epsilon 1 --output d01.quietly",
     },
     Entry {
         code: "D02",
@@ -21,25 +21,29 @@ pub(super) const ENTRIES: [Entry; 18] = [
     Entry {
         code: "D03",
         title: "a file is damaged, or of another format",
-        why: "A gzip, Parquet or Arrow file does not hold what its name promises, or was cut off. What could be \
-              read of it was not used, and nothing is saved. A cell that makes no sense is not damage, and never \
+        why: "A gzip, Parquet or Arrow file does not hold what its name promises, or was cut off; or a file is a \
+              zip archive, a workbook, a database or text in UTF-16. What could be \
+              read of it was not used, and nothing is saved. Damage among the rows is found after a ledger was charged, \
+              and stays charged. A cell that makes no sense is not damage, and never \
               leads here.",
         fix: "Copy or make the file again, or say with --format what it really is.",
-        example: "quietly fit linear clinic.csv --target days --epsilon 1 --format csv --output days.quietly",
+        example: "quietly fit linear clinic.csv --target days --epsilon 1 --format csv --output d03.quietly",
     },
     Entry {
         code: "D04",
         title: "a file has no header",
-        why: "The first line of a CSV file names its columns, and this file has no such line: it is empty, blank, or \
-              starts with numbers. Names are public; rows are not, and none is taken for a header.",
-        fix: "Add a line of names.",
+        why: "The first line of a CSV file names its columns, and this file seems to have no such line: it is empty or \
+              blank; it has none of the names that the schema or the model gives; or a cell of it is empty, a number, a \
+              date, very long or has a control character. Rows are not public, and none is taken for names.",
+        fix: "Add a line of names. If the first line has them, and they look like data (2020, 2021), say so: header = true \
+              in the schema, or --header-is-names.",
         example: "quietly init clinic-test.csv --output test.schema.toml",
     },
     Entry {
         code: "D05",
         title: "two columns have the same name",
         why: "A schema, a model and --target know columns by name, so that each name must stand for one of them.",
-        fix: "Rename all but one in the file.",
+        fix: "Rename all but one in the file. The message counts columns from 1; it quotes no name that only the file says.",
         example: "quietly bounds --public clinic-test.csv bmi",
     },
     Entry {
@@ -48,7 +52,7 @@ pub(super) const ENTRIES: [Entry; 18] = [
         why: "Several files, or a folder of them, are read as one table, one after the other. That needs the same \
               columns in the same order.",
         fix: "Leave out what does not belong, or bring the columns into one order.",
-        example: "quietly fit linear clinic.csv clinic-test.csv --target days --epsilon 1 --output days.quietly",
+        example: "quietly fit linear clinic.csv clinic-test.csv --target days --epsilon 1 --output d06.quietly",
     },
     Entry {
         code: "D07",
@@ -72,7 +76,7 @@ pub(super) const ENTRIES: [Entry; 18] = [
         code: "D09",
         title: "the schema says something impossible",
         why: "All lines that make no sense are listed: a range whose ends are swapped, a value that stands there \
-              twice, a word that is not a key.",
+              twice, a word that is not a key, a name with a control or format character or of more than 200 characters.",
         fix: "Repair those lines.",
         example: "quietly plan linear clinic.schema.toml --target days --epsilon 1",
     },
@@ -90,7 +94,7 @@ pub(super) const ENTRIES: [Entry; 18] = [
         why: "--target and --features can only name columns with a line in the schema: without a public range \
               there is no telling what one row can do.",
         fix: "Add a line under [columns], or correct the name.",
-        example: "quietly fit linear clinic.csv --target days --features age,bmi --epsilon 1 --output days.quietly",
+        example: "quietly fit linear clinic.csv --target days --features age,bmi --epsilon 1 --output d11.quietly",
     },
     Entry {
         code: "D12",
@@ -103,10 +107,12 @@ pub(super) const ENTRIES: [Entry; 18] = [
     Entry {
         code: "D13",
         title: "a column has a type that cannot be used",
-        why: "Parquet and Arrow columns have types. Numbers, texts and booleans can be read; lists, structures and \
-              bytes cannot.",
-        fix: "Convert the columns, or leave them out of the schema.",
-        example: "quietly fit linear clinic.csv --target days --features age,visits --epsilon 1 --output days.quietly",
+        why: "Parquet and Arrow columns have types. Numbers, texts and booleans can be read; dates, lists and structures \
+              cannot. Nor can a column hold what its rule wants if that is a range and it has texts, or if all values \
+              are texts and it has numbers. Nothing was charged.",
+        fix: "Convert the columns, or leave them out of the schema. numbers_in_text = true in a column's rule says that its \
+              texts are numbers.",
+        example: "quietly fit linear clinic.csv --target days --features age,visits --epsilon 1 --output d13.quietly",
     },
     Entry {
         code: "D14",
@@ -144,5 +150,14 @@ pub(super) const ENTRIES: [Entry; 18] = [
               rows are.",
         fix: "Write the table as Parquet first, or fit it on this machine without --cluster and --checkpoint.",
         example: "quietly plan linear clinic.schema.toml --target days --epsilon 1",
+    },
+    Entry {
+        code: "D19",
+        title: "the same rows may be in the table twice",
+        why: "A file is named twice; or a folder holds files of more than one format, or a file and a copy of it (t.csv, \
+              t.csv.gz, t copy.csv, t (1).csv). A person whose row is read twice is protected half as well as the \
+              certificate says.",
+        fix: "Name each file of the table once. Files that are named one by one are taken as they are, but none twice.",
+        example: "quietly fit linear clinic.csv clinic-test.csv --target days --epsilon 1 --output days.quietly",
     },
 ];

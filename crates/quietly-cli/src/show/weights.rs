@@ -1,18 +1,13 @@
 //! The weights of models that have them, as a table.
-use quietly::{Expansion, Kind, Link, Model};
+use quietly::{Affine, Link, Model};
 use serde_json::{Value, json};
 
-use crate::words;
+use crate::{screen::WIDTH, words};
 
 /// How many classes fit beside each other.
 const MOST_CLASSES: usize = 6;
-
-/// What one feature weighs in one output: of the number that the model sees, and of one unit of the column, if it is made of one
-/// column in a straight line.
-struct Weight {
-    encoded: f64,
-    per_unit: Option<f64>,
-}
+/// How many features make an equation that can be read.
+const MOST_TERMS: usize = 12;
 
 /// The names of what is weighed.
 fn names(model: &Model) -> Vec<String> {
@@ -20,82 +15,89 @@ fn names(model: &Model) -> Vec<String> {
     model.expansion.as_ref().map_or(features.clone(), |expansion| expansion.names(&features))
 }
 
-/// The outputs and their intercepts.
-fn outputs(model: &Model) -> Vec<(String, f64)> {
+/// The names of the outputs.
+fn outputs(model: &Model) -> Vec<String> {
     match model.link {
         Link::Softmax => {
-            let classes =
-                model.encoding.target().map(|target| target.class_names()).unwrap_or_default();
-            classes.into_iter().zip(model.intercepts.iter().copied()).collect()
+            model.encoding.target().map(|target| target.class_names()).unwrap_or_default()
         }
-        _ => vec![("weight".into(), model.intercept)],
+        _ => vec!["weight".into()],
     }
-}
-
-fn weight(model: &Model, output: usize, feature: usize) -> Weight {
-    let each = model.expansion.as_ref().map_or(model.encoding.width(), Expansion::width);
-    let encoded = model.weights[output * each + feature];
-    if model.expansion.is_some() {
-        return Weight { encoded, per_unit: None };
-    }
-    let scale = model.rows.as_ref().map_or(1.0, |map| map.scale[feature]);
-    let width = match model.encoding.features()[feature].kind {
-        Kind::Number { half_width, .. } => half_width,
-        _ => 1.0,
-    };
-    Weight { encoded, per_unit: Some(encoded * scale / width) }
 }
 
 pub(super) fn table(model: &Model) -> String {
-    let outputs = outputs(model);
+    let (outputs, sums) = (outputs(model), model.affine());
     let shown = outputs.len().min(MOST_CLASSES);
+    let natural = model.natural().filter(|_| outputs.len() == 1);
     let names = names(model);
     let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(9);
-    let one = outputs.len() == 1 && model.expansion.is_none();
     let mut lines = vec![];
     let mut line = |name: &str, cells: Vec<String>| {
         let cells: String = cells.iter().map(|cell| format!("  {cell:>12}")).collect();
         lines.push(format!("  {name:<widest$}{cells}"));
     };
-    let heads = outputs.iter().take(shown).map(|(name, _)| name.chars().take(12).collect());
-    let per_unit = one.then(|| "per unit".to_string());
-    line("feature", heads.chain(per_unit).collect());
-    line("intercept", outputs.iter().take(shown).map(|(_, c)| neat(*c)).collect());
+    let row = |part: &dyn Fn(&Affine) -> f64| -> Vec<String> {
+        let natural = natural.iter().flatten();
+        sums.iter().take(shown).chain(natural).map(|sum| neat(part(sum))).collect()
+    };
+    let heads = outputs.iter().take(shown).map(|name| name.chars().take(12).collect());
+    line("feature", heads.chain(natural.as_ref().map(|_| "per unit".into())).collect());
+    line("intercept", row(&|sum| sum.intercept));
     for (k, name) in names.iter().enumerate() {
-        let mut cells: Vec<String> =
-            (0..shown).map(|output| neat(weight(model, output, k).encoded)).collect();
-        cells.extend(weight(model, 0, k).per_unit.filter(|_| one).map(neat));
-        line(name, cells);
+        line(name, row(&|sum| sum.weights[k]));
     }
     if shown < outputs.len() {
         lines.push(format!("  and {} more classes: --json has all", outputs.len() - shown));
     }
-    lines.push(match &model.rows {
-        _ if model.expansion.is_some() => "weights are for functions of the features".into(),
-        None => "weights are for features as the model sees them: numbers within [-1, 1]".into(),
-        Some(_) => {
-            "weights are for features that are centred, scaled and cut; per unit for rows that are not cut"
-                .to_string()
+    lines.push(match model.expansion {
+        Some(_) => "weights are for functions of the features".into(),
+        None => {
+            "weights are for features as the schema encodes them: numbers within [-1, 1]".into()
         }
     });
+    if let Some([sum]) = natural.as_deref()
+        && names.len() <= MOST_TERMS
+    {
+        let equation = equation(sum, &names);
+        lines.push(words::wrap(&format!("in units of the columns: {equation}"), "", WIDTH));
+    }
+    if model.rows.is_some() {
+        let clipped = "Rows farther from the centre than the radius in the model file are clipped to it first: for them the \
+                       model is not this sum.";
+        lines.push(words::wrap(clipped, "", WIDTH));
+    }
     lines.join("\n")
 }
 
+/// The weighted sum as one line.
+fn equation(sum: &Affine, names: &[String]) -> String {
+    let mut text = format!("u = {}", neat(sum.intercept));
+    for (w, name) in sum.weights.iter().zip(names) {
+        let sign = if *w < 0.0 { '-' } else { '+' };
+        text += &format!(" {sign} {} [{name}]", neat(w.abs()));
+    }
+    text
+}
+
 pub(super) fn json(model: &Model) -> Value {
-    let names = names(model);
-    let feature = |output: usize, k: usize| {
-        let Weight { encoded, per_unit } = weight(model, output, k);
+    let (names, sums, natural) = (names(model), model.affine(), model.natural());
+    let each = |(k, (name, sum)): (usize, (String, &Affine))| {
+        let natural = natural.as_ref().map(|natural| &natural[k]);
+        let weight = |(j, name): (usize, &String)| {
+            let per_unit = natural.map(|natural| words::json(natural.weights[j]));
+            json!({ "feature": name, "weight": words::json(sum.weights[j]), "per_unit": per_unit })
+        };
+        let weights: Vec<Value> = names.iter().enumerate().map(weight).collect();
+        let in_units = natural.map(|natural| words::json(natural.intercept));
         json!({
-            "feature": names[k],
-            "weight": words::json(encoded), "per_unit": per_unit.map(words::json),
+            "output": name, "intercept": words::json(sum.intercept), "intercept_in_units": in_units, "weights": weights,
         })
     };
-    let each = |(output, (name, intercept)): (usize, (String, f64))| {
-        let weights: Vec<Value> = (0..names.len()).map(|k| feature(output, k)).collect();
-        json!({ "output": name, "intercept": words::json(intercept), "weights": weights })
-    };
-    let outputs: Vec<Value> = outputs(model).into_iter().enumerate().map(each).collect();
-    json!({ "model": model.link.name(), "target": model.target, "outputs": outputs })
+    let outputs: Vec<Value> = outputs(model).into_iter().zip(&sums).enumerate().map(each).collect();
+    json!({
+        "model": model.link.name(), "target": model.target, "outputs": outputs,
+        "clips_rows": model.rows.is_some(),
+    })
 }
 
 /// Four digits that count.
