@@ -24,6 +24,7 @@ HIDDEN = {("Plan", "of")}
 # Classes that are not public themselves, but whose methods are.
 SHARED = {
     "_Private": "Every estimator",
+    "_Coefficients": "Every model with weights",
     "_Scored": "Every estimator, on rows that may be seen",
     "_Regressor": "Every regression",
     "_Classifier": "Every classifier",

@@ -38,6 +38,7 @@ from .errors import (
     ParameterError,
     QuietlyError,
     RefitError,
+    RepeatedFilesError,
     SchemaError,
     SchemaSyntaxError,
     SpentError,
@@ -45,10 +46,12 @@ from .errors import (
     TargetError,
     TooLargeError,
     TooManyError,
+    UncoveredStepError,
     UnfinishedSchemaError,
     UnknownColumnsError,
     UnreachableError,
     UnreadableError,
+    UnsaidError,
     UnsupportedError,
 )
 from .ledger import Ledger
@@ -56,7 +59,9 @@ from .ledger import Ledger
 if TYPE_CHECKING:
     from . import spark as spark
     from .comparison import Comparison, compare
+    from .loading import load
     from .models import (
+        HuberRegressor,
         KANClassifier,
         KANRegressor,
         LinearRegression,
@@ -64,7 +69,6 @@ if TYPE_CHECKING:
         LogisticRegression,
         QuantileRegressor,
         ReLURegression,
-        load,
     )
     from .scaler import StandardScaler
     from .tuning import tune
@@ -72,6 +76,7 @@ if TYPE_CHECKING:
 # These need scikit-learn, which takes a while to import: they come when they are asked for.
 _LATER = {
     "Comparison": "comparison",
+    "HuberRegressor": "models",
     "KANClassifier": "models",
     "KANRegressor": "models",
     "LinearRegression": "models",
@@ -81,7 +86,7 @@ _LATER = {
     "ReLURegression": "models",
     "StandardScaler": "scaler",
     "compare": "comparison",
-    "load": "models",
+    "load": "loading",
     "tune": "tuning",
 }
 
@@ -118,6 +123,7 @@ __all__ = [
     "Plan",
     "QuietlyError",
     "RefitError",
+    "RepeatedFilesError",
     "Schema",
     "SchemaError",
     "SchemaSyntaxError",
@@ -126,10 +132,12 @@ __all__ = [
     "TargetError",
     "TooLargeError",
     "TooManyError",
+    "UncoveredStepError",
     "UnfinishedSchemaError",
     "UnknownColumnsError",
     "UnreachableError",
     "UnreadableError",
+    "UnsaidError",
     "UnsupportedError",
     "__version__",
     *_LATER,

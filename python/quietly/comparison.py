@@ -9,7 +9,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import train_test_split
 
 from . import ledger, tables
-from .errors import DataError, ParameterError
+from .errors import DataError, ParameterError, without_cells
 from .estimators import _column, _Private
 
 if TYPE_CHECKING:
@@ -159,17 +159,13 @@ def _check(named: dict[str, Any], X: Any, epsilons: list[float], repeats: Any, r
         raise DataError("compare splits a table, which must be in memory; `quietly compare` on the command line takes files")
 
 
+@without_cells
 def _split(X: Any, y: Any, test_size: float, seed: int) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    try:
-        if isinstance(y, str):
-            _column(X, y)
-            train, test = train_test_split(X, test_size=test_size, random_state=seed)
-            return (train, y), (test, test[y])
-        X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=test_size, random_state=seed)
-    except DataError:
-        raise
-    except ValueError as problem:
-        raise DataError(f"the table cannot be split: {problem}") from None
+    if isinstance(y, str):
+        _column(X, y)
+        train, test = train_test_split(X, test_size=test_size, random_state=seed)
+        return (train, y), (test, test[y])
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=test_size, random_state=seed)
     return (X_train, y_train), (X_test, y_test)
 
 
@@ -181,6 +177,7 @@ def _fit(estimator: _Private, epsilon: float, train: tuple[Any, Any], seed: int 
     return fitted
 
 
+@without_cells
 def _tried(fitted: _Private, test: tuple[Any, Any], classifies: bool) -> tuple[float, float, float]:
     score = float(fitted.score(*test))
     if classifies:

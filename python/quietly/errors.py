@@ -5,13 +5,14 @@ Eleven groups, and under them one name for each thing that can be wrong; catch w
 ====================  =============  ==============================================================================
 group                 also           what is in it
 ====================  =============  ==============================================================================
-ParameterError        ValueError     NoiseParameterError
-BudgetError           ValueError     UnsupportedError, TooManyError, UnreachableError, SpentError, RefitError
+ParameterError        ValueError     NoiseParameterError, UnsaidError
+BudgetError           ValueError     UnsupportedError, TooManyError, UnreachableError, SpentError, RefitError,
+                                     UncoveredStepError
 SchemaError           ValueError     SchemaSyntaxError, UnfinishedSchemaError, ImpossibleSchemaError
 DataError             ValueError     DamagedError, NoHeaderError, DuplicateColumnsError, DifferentColumnsError,
                                      MissingColumnsError, UnknownColumnsError, TargetError, NoTargetError,
                                      ColumnTypesError, BatchesError, NotParquetError, FeatureCountError, DelimiterError,
-                                     NoFeaturesError
+                                     NoFeaturesError, RepeatedFilesError
 TooLargeError         ValueError
 ModelError            ValueError
 FileError             OSError        UnreadableError, NoFilesError
@@ -23,11 +24,25 @@ InternalError         RuntimeError   a fault of quietly's own
 ====================  =============  ==============================================================================
 """
 
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, Self, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 class QuietlyError(Exception):
     """Why there is no result. ``code`` is what ``quietly explain`` takes."""
 
     code: str | None = None
+
+    @classmethod
+    def coded(cls, code: str, message: str) -> Self:
+        """The same with the code of the command line."""
+        error = cls(message)
+        error.code = code
+        return error
 
 
 class ParameterError(QuietlyError, ValueError):
@@ -38,8 +53,22 @@ class BudgetError(QuietlyError, ValueError):
     """No theorem covers what was asked, or no noise meets the budget."""
 
 
+class UnsaidError(ParameterError):
+    """A loaded model would be fitted again, and its file does not say a parameter of the first fit."""
+
+    code = "P03"
+
+
 class RefitError(BudgetError):
     """Something would fit a model several times on the same rows, and pay every time."""
+
+    code = "P02"
+
+
+class UncoveredStepError(BudgetError):
+    """A step of the pipeline before the model learns from the rows without noise."""
+
+    code = "P01"
 
 
 class SpentError(BudgetError):
@@ -122,6 +151,10 @@ class NotParquetError(DataError):
     """Only Parquet can be read in parts."""
 
 
+class RepeatedFilesError(DataError):
+    """The same rows may be in the table twice."""
+
+
 class FeatureCountError(DataError):
     """libsvm text does not say how many features it has: the schema must."""
 
@@ -184,3 +217,41 @@ class PackageError(QuietlyError, ImportError):
 
 class InternalError(QuietlyError, RuntimeError):
     """A fault of quietly. It says where, for a report, and nothing of the table."""
+
+
+def without_cells(work: Callable[P, R]) -> Callable[P, R]:
+    """For functions that handle tables. If another library fails in there, none of what it says is passed on: it may quote cells."""
+
+    @wraps(work)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return work(*args, **kwargs)
+        except (QuietlyError, Warning, MemoryError):
+            raise
+        except Exception as error:
+            kind, place = type(error).__name__, _place(error)
+        # Raised out here, it has no context that tells what is left out.
+        raise DataError(f"the table cannot be used ({kind} at {place}); what the exception says is left out, as it may hold a value of the table")
+
+    return guarded
+
+
+def without_names(schema: object, work: Callable[[], R]) -> R:
+    """Runs work. Where no schema says which names are public, an error about the types of columns names none of them."""
+    try:
+        return work()
+    except ColumnTypesError:
+        if schema is not None:
+            raise
+    # Raised out here, it has no context that tells the names.
+    raise ColumnTypesError.coded("D13", "the table has columns of types that cannot be read; wanted numbers, texts or booleans")
+
+
+def _place(error: Exception) -> str:
+    """The last line of quietly that an exception went through."""
+    place, frame = "an unknown place", error.__traceback__
+    while frame is not None:
+        if frame.tb_frame.f_globals.get("__name__", "").startswith("quietly."):
+            place = f"{frame.tb_frame.f_globals['__name__']}:{frame.tb_lineno}"
+        frame = frame.tb_next
+    return place

@@ -8,14 +8,17 @@ import numpy as np
 from sklearn import exceptions
 from sklearn.base import BaseEstimator
 
-from . import files, ledger, progress, tables
+from . import files, ledger, pipelines, progress, tables
 from ._quietly import Certificate, Model, Plan, Schema, Table
-from .errors import DataError, ParameterError, QuietlyError
+from .coefficients import _Coefficients
+from .errors import ColumnTypesError, DataError, MissingColumnsError, ParameterError, QuietlyError, without_cells, without_names
+from .recorded import check_said, written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _DEFAULT = "no schema was given: every feature was taken to lie within [-1, 1], whatever the table holds, and cut to that"
+_NAMES = "no schema was given: the names of the columns of this table were treated as public"
 _SCALED = "the ranges of features are those that a private scaler before this model gave"
 _ROWS = "no number of rows was declared: the number of rows of this table, as it was given, was treated as public"
 _NO_SCHEMA = (
@@ -28,7 +31,7 @@ class NotFittedError(QuietlyError, exceptions.NotFittedError):
     """The model has not been fitted yet. scikit-learn's own, too."""
 
 
-class _Private(BaseEstimator):
+class _Private(_Coefficients, BaseEstimator):
     """What all estimators share. ``__init__`` stores; everything else happens in ``fit``."""
 
     _family: str
@@ -37,7 +40,7 @@ class _Private(BaseEstimator):
     # -- fitting ---------------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Plans, reads the table through the one door, and signs the result.
+        """Plans, reads the table through the one door, and writes the certificate of the result.
 
         Every fit spends: fit the same people twice and the epsilons add up.
 
@@ -56,7 +59,8 @@ class _Private(BaseEstimator):
 
     def _fit(self, X: Any, y: Any, chosen: list[str]) -> Self:
         table, schema, wishes, public, names, named = self._prepare(X, y)
-        account = ledger.to_charge(self.epsilon, getattr(self, "_ledger", None))
+        account, wishes["not_covered"] = ledger.of(self), pipelines.not_covered(self)
+        wishes["parameters"] = written(self)
         there = None
         if isinstance(X, tables.Elsewhere):
             there = (X.ask, X.count)
@@ -64,18 +68,23 @@ class _Private(BaseEstimator):
                 # Rows that are elsewhere have no places, which one pass needs.
                 wishes["method"] = "full-batch"
         with progress.shown(self.verbose) as wishes["tell"]:
-            model = Model.fit(table, schema, wishes, [*public, *chosen], account, there)
+            model = without_names(self.schema, lambda: Model.fit(table, schema, wishes, [*public, *chosen], account, there))
         for warning in model.plan.warnings:
             warnings.warn(warning, UserWarning, stacklevel=3)
+        if model.certificate.rows_warning is not None:
+            warnings.warn(model.certificate.rows_warning, UserWarning, stacklevel=3)
         self._adopt(model, names, named)
         return self
 
+    @without_cells
     def _table(self, X: Any, y: Any) -> Table:
         """The table alone: nothing is asked of its labels."""
         return self._open(X, y)[0] if tables.is_path(X) else tables.table(self._parts(X, y)[1])
 
+    @without_cells
     def _prepare(self, X: Any, y: Any) -> tuple[Table, Schema, dict[str, Any], list[str], list[str] | None, bool]:
         """The table, what is public about it, what is asked for, what was taken to be public, and the features' names."""
+        check_said(self)
         if y is None:
             raise DataError("requires y to be passed, but the target y is None: give a column, or the name of one of X")
         if self.schema is not None and not isinstance(self.schema, Schema):
@@ -84,7 +93,8 @@ class _Private(BaseEstimator):
             raise ParameterError(f"target must be the name of a column, or None, but is of type {type(self.target).__name__}")
         if tables.is_path(X) or isinstance(X, tables.Elsewhere):
             table, target = self._open(X, y)
-            names: list[str] | None = [name for name in table.columns if name != target]
+            # Columns that the schema does not describe are not the model's, and their names stay in the file.
+            names: list[str] | None = None
             public: list[str] = []
             rows = None
             schema = self.schema
@@ -94,9 +104,13 @@ class _Private(BaseEstimator):
         else:
             names, parts, target, y = self._parts(X, y)
             schema, public = self._public(names, target, y, tables.described(X))
-            self._check_features(X, tables.column_names(X) or [])
+            self._check_features(X, names)
+            if self.schema is None and tables.column_names(X) is not None:
+                public = [*public, _NAMES]
             table = tables.table(parts)
             rows = table.rows
+            if self.schema is not None and "*" not in self.schema.columns:
+                names = [name for name in names if name in self.schema.columns]
         declared = self.rows if self.rows is not None else schema.rows
         if self.rows is not None and (isinstance(self.rows, bool) or not isinstance(self.rows, (int, np.integer)) or self.rows < 1):
             raise ParameterError("rows must be a whole number, at least 1: about how many there are")
@@ -132,6 +146,7 @@ class _Private(BaseEstimator):
         rows = rows or self.rows or self.schema.rows
         if rows is None:
             raise ParameterError("rows must be given, or be in the schema")
+        check_said(self)
         wishes = {**self.get_params(deep=False), "family": self._family, "target": target, "rows": rows}
         return Plan.of(columns, self.schema, wishes)
 
@@ -140,8 +155,10 @@ class _Private(BaseEstimator):
             raise DataError("with files, y is the name of the column to predict")
         if isinstance(X, tables.Elsewhere):
             return X.empty, y
-        features = None if self.schema is None else self.schema.features
-        return Table.open(tables.paths(X), features), y
+        if self.schema is None:
+            return Table.open(tables.paths(X)), y
+        names = [name for name in self.schema.columns if name != "*"]
+        return Table.open(tables.paths(X), self.schema.features, names, self.schema.header), y
 
     def _parts(self, X: Any, y: Any) -> tuple[list[str], list[tables.Part], str, Any]:
         names = tables.column_names(X)
@@ -151,15 +168,30 @@ class _Private(BaseEstimator):
         known = None if self.schema is None or "*" in self.schema.columns else self.schema.columns
         if isinstance(y, str):
             if y not in names:
-                raise DataError(f"X has no column {y!r}")
+                raise MissingColumnsError.coded("D10", f"X has no column {y!r}")
+            self._check_there(names)
             parts = tables.parts_of(X, names, known)
             return [n for n in names if n != y], parts, y, _column(X, y)
-        said, y = self.target or _name(y), _one_column(y)
-        target = said or self._the_missing_one(names) or "target"
+        target = self._target_name(names, _name(y))
+        y = _one_column(y)
         if target in names:
-            raise DataError(f"the target has the name of a feature, {target!r}: say target=, under another name, or leave the column out of X")
+            raise DataError(f"{self._shown(target)} has the name of a feature: say target=, under another name, or leave the column out of X")
         self._check_columns(names, target)
-        return names, tables.parts_of(X, names, known) + tables.column_of(y, target), target, y
+        return names, tables.parts_of(X, names, known) + tables.column_of(y, target, "the target"), target, y
+
+    def _target_name(self, names: list[str], own: str | None) -> str:
+        """What y is called: as the parameter says, as y says if the schema knows it, as the one column that X lacks, or "target".
+
+        Without a schema, or with "*" in it, all names of the table are taken to be public, and so is that of y.
+        """
+        known = self.schema is None or "*" in self.schema.columns or own in self.schema.columns
+        said = self.target or (own if known else None) or self._the_missing_one(names)
+        return said or ("target" if "target" not in names else "the target")
+
+    def _shown(self, target: str) -> str:
+        """The target in a message: with its name if the schema or a parameter says it."""
+        public = target == self.target or (self.schema is not None and target in self.schema.columns)
+        return f"the target {target!r}" if public else "the target"
 
     def _unnamed(self, X: Any, target: str | None) -> list[str]:
         """Names for columns without any: those of the schema, or x0, x1, …"""
@@ -188,42 +220,50 @@ class _Private(BaseEstimator):
         return missing[0] if len(missing) == 1 else None
 
     def _check_columns(self, names: list[str], target: str) -> None:
-        """Names are public: what the schema knows under another name than the table is told."""
+        """Names are public: what the schema knows and the table lacks is refused, before anything is spent."""
         missing = self._missing(names)
         if not missing or self.schema is None:
             return
         declared = self._declared() is not None or "*" in self.schema.columns
         if target not in missing and not declared:
+            what = f"no column {target!r}, the target" if target == self.target else "no column of the name of y, the target"
             raise ParameterError(
-                f"the schema has no column {target!r}, the target, but has others that X lacks, {', '.join(map(repr, missing))}: "
+                f"the schema has {what}, but has others that X lacks, {', '.join(map(repr, missing))}: "
                 "say which of them is y, as in target=" + repr(missing[0]) + ", or add it to the schema"
             )
-        left = [name for name in missing if name != target]
-        unknown = [name for name in names if name not in self.schema.columns]
-        if left and unknown and "*" not in self.schema.columns:
-            warnings.warn(
-                f"X has no column {', '.join(map(repr, left))}, which the schema has, and {', '.join(map(repr, unknown))}, which the schema "
-                "does not have: all of them were left out",
-                UserWarning,
-                stacklevel=6,
-            )
+        self._check_there(names, target)
+
+    def _check_there(self, names: list[str], target: str | None = None) -> None:
+        """Refuses a table without some column of the schema, as the command line does; ``target`` is beside the table."""
+        missing = [name for name in self._missing(names) if name != target]
+        if not missing or self.schema is None:
+            return
+        others = sum(name not in self.schema.columns for name in names) if "*" not in self.schema.columns else 0
+        also = f" {others} column{'s' * (others > 1)} of X {'are' if others > 1 else 'is'} not in the schema." if others else ""
+        raise MissingColumnsError.coded(
+            "D10",
+            f"X has no column {', '.join(map(repr, missing))}, which the schema describes.{also} Rename a column of X, or leave the rule out: "
+            "schema.for_columns([...]) keeps the columns that it is given",
+        )
 
     def _public(
         self, names: list[str], target: str, y: Any, ranges: list[tuple[float, float]] | None
     ) -> tuple[Schema, list[str]]:
         """The schema, or the ranges that a scaler before gave, or the default that sees no data; and what was taken to be public."""
         if self.schema is not None:
-            there = self.schema.for_columns([*names, target])
+            there = self.schema
             if target not in there.columns and "*" not in there.columns:
                 rule, public = self._target_rule(y)
+                check_kind("range" if self._regresses else "values", _kind(y), "the target")
                 return there.with_column(target, rule), public
             if target in there.columns and self._declared() is not None:
                 raise ParameterError(f"the schema describes the target {target!r}, and {self._declared()} does so, too: leave one of them out")
-            check_labels(there.holds(target), _kind(y), "the target")
+            check_kind(there.holds(target) or there.holds("*"), _kind(y), "the target")
             return there, []
         rule, public = self._target_rule(y)
+        check_kind("range" if self._regresses else "values", _kind(y), "the target")
         if ranges is None:
-            warnings.warn(_NO_SCHEMA, UserWarning, stacklevel=5)
+            warnings.warn(_NO_SCHEMA, UserWarning, stacklevel=6)
         columns: dict[str, Any] = dict(zip(names, ranges or [(-1.0, 1.0)] * len(names)))
         columns[target] = rule
         return Schema(columns), [_SCALED if ranges else _DEFAULT, *public]
@@ -236,11 +276,12 @@ class _Private(BaseEstimator):
         return next((name for name in ("classes", "target_range") if getattr(self, name, None) is not None), None)
 
     def _check_features(self, X: Any, names: list[str]) -> None:
-        if self.schema is None or not hasattr(X, "iloc"):
-            return
-        for k, name in enumerate(names):
-            if (holds := self.schema.holds(name)) is not None:
-                check_labels(holds, _kind(X.iloc[:, k]), f"column {name!r}")
+        schema, kinds = self.schema, tables.kinds(X, names)
+        known = [] if schema is None else schema.columns
+        for place, name in enumerate(kinds):
+            if name in names:
+                holds = "range" if schema is None else schema.holds(name) or schema.holds("*")
+                check_kind(holds, kinds[name], tables.called(name, known, place))
 
     # -- after fitting ---------------------------------------------------------------------------------------------------
 
@@ -261,6 +302,7 @@ class _Private(BaseEstimator):
     def _weights(self, model: Model) -> None:
         self.coef_ = np.asarray(model.weights)
         self.intercept_: Any = model.intercepts[0]
+        self.scaled_coef_ = np.asarray(model.scaled()[1])
 
     def _fitted(self) -> Model:
         if not hasattr(self, "_model"):
@@ -268,9 +310,10 @@ class _Private(BaseEstimator):
             raise NotFittedError(message)
         return self._model
 
+    @without_cells
     def _read(self, X: Any) -> Table:
         if tables.is_path(X):
-            return Table.open(tables.paths(X))
+            return Table.open(tables.paths(X), names=self._fitted().columns)
         return tables.like_the_fitted(X, self._columns, type(self).__name__)
 
     def _numbers(self, numbers: bytearray) -> np.ndarray:
@@ -353,18 +396,25 @@ class _Private(BaseEstimator):
         return tags
 
 
-def check_labels(holds: str | None, kind: str | None, what: str) -> None:
-    """Types are public: a column of numbers has none of the labels that a schema lists as texts."""
-    if holds in ("texts", "numbers", "truths") and kind is not None and kind != holds:
-        raise DataError(
+def check_kind(holds: str | None, kind: str | None, what: str) -> None:
+    """Types are public: a column whose type can hold nothing of what its rule describes is refused, before anything is spent."""
+    if holds in ("texts", "numbers", "truths") and kind in ("numbers", "truths") and kind != holds:
+        raise ColumnTypesError.coded(
+            "D13",
             f"the schema lists {holds} for {what}, but it is a column of {kind}, in which none of them can be found: "
-            "write the schema as the column is, or convert the column"
+            "write the schema as the column is, or convert the column",
         )
+    if holds == "range" and kind == "texts":
+        raise ColumnTypesError.coded(
+            "D13", f"{what} is a column of texts where numbers are wanted: convert it to numbers, or list its values in a schema"
+        )
+    if holds is not None and kind == "dates":
+        raise ColumnTypesError.coded("D13", f"{what} holds dates or times: give a number instead, such as days since some day")
 
 
 def _kind(y: Any) -> str | None:
-    """What a column of numpy or pandas holds, if its type says so."""
-    return {"b": "truths", "i": "numbers", "u": "numbers", "f": "numbers"}.get(getattr(getattr(y, "dtype", None), "kind", "O"))
+    """What a column holds, if its type says so."""
+    return tables.kind(getattr(y, "dtype", None) if hasattr(y, "dtype") else getattr(y, "type", None))
 
 
 def _seed(random_state: Any) -> int | None:
@@ -399,7 +449,7 @@ def _column(X: Any, name: str) -> Any:
     if not hasattr(X, "__getitem__"):
         return None
     if name not in (tables.column_names(X) or []):
-        raise DataError(f"X has no column {name!r}")
+        raise MissingColumnsError.coded("D10", f"X has no column {name!r}")
     return X[name]
 
 

@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from . import tables
 from ._quietly import Model, Table
-from .errors import DataError, ParameterError
+from .errors import DataError, ParameterError, without_cells
 from .estimators import _column, _Private
 
 _CLASSES = "no classes were declared: the set of labels of this table was treated as public"
@@ -19,6 +19,7 @@ _TARGET = "no range of the target was declared: it was taken to lie within [-1, 
 class _Scored:
     """scikit-learn's scores, of columns by name and of files, too."""
 
+    @without_cells
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R2, or the share of rows whose class is right. **Not private**: for public rows, or for whoever may see the rows anyway.
 
@@ -35,7 +36,9 @@ class _Scored:
             if not isinstance(y, str) or sample_weight is not None:
                 raise DataError("with files, y is the name of the column to predict, and there are no weights")
             model: Any = self
-            scored: float = model._fitted().score(Table.open(tables.paths(X)), model.n_jobs)
+            fitted = model._fitted()
+            table = Table.open(tables.paths(X), names=fitted.columns)
+            scored: float = fitted.score(table, model.n_jobs)
             return scored
         if isinstance(y, str):
             y = _column(X, y)
@@ -51,9 +54,10 @@ class _Regressor(_Scored, RegressorMixin, _Private):
             return (-1.0, 1.0), [_TARGET]
         try:
             low, high = self.target_range
+            return (low, high), []
         except (TypeError, ValueError):
-            raise ParameterError("target_range must be two numbers, such as (0, 100)") from None
-        return (low, high), []
+            pass
+        raise ParameterError("target_range must be two numbers, such as (0, 100)")
 
 
 class _Classifier(_Scored, ClassifierMixin, _Private):
@@ -69,13 +73,11 @@ class _Classifier(_Scored, ClassifierMixin, _Private):
         # Objects with gaps among them are not what the check expects; what is there is.
         # So are numbers without those that are missing: no cell decides.
         present = array[np.isfinite(array)] if array.dtype.kind == "f" else array
-        try:
-            check_classification_targets(found if array.dtype == object else present)
-        except ValueError as problem:
-            raise DataError(f"{problem} Declare the labels: classes=[...], or in a schema") from None
+        if not _is_classes(found if array.dtype == object else present):
+            raise DataError("Unknown label type: y does not hold labels of classes. Declare the labels: classes=[...], or in a schema")
         labels = found[np.isfinite(found)].tolist() if found.dtype.kind == "f" else found.tolist()
         if len(labels) > 1000:
-            raise DataError(f"y has {len(labels)} different labels: is it an id, or a number to regress on? Classes so many are declared, as classes=[...]")
+            raise DataError("y has more than 1000 different labels: is it an id, or a number to regress on? Classes so many are declared, as classes=[...]")
         if len(labels) < 2:
             raise DataError("wanted at least two classes, got one class; declare all labels, such as classes=[-1, 1]")
         return labels, [_CLASSES]
@@ -87,6 +89,7 @@ class _Classifier(_Scored, ClassifierMixin, _Private):
     def _weights(self, model: Model) -> None:
         self.intercept_ = np.asarray(model.intercepts)
         self.coef_ = np.asarray(model.weights).reshape(len(self.intercept_), -1)
+        self.scaled_coef_ = np.asarray(model.scaled()[1]).reshape(self.coef_.shape)
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of every row of a table or of files. It costs nothing.
@@ -115,6 +118,14 @@ class _Probable(_Classifier):
         """The logarithm of ``predict_proba``."""
         logarithms: np.ndarray = np.log(self.predict_proba(X))
         return logarithms
+
+
+def _is_classes(labels: np.ndarray) -> bool:
+    try:
+        check_classification_targets(labels)
+        return True
+    except ValueError:
+        return False
 
 
 def _array(y: Any) -> np.ndarray:

@@ -7,12 +7,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from collections.abc import Iterator
 from types import FrameType, TracebackType
-from typing import Self
+from typing import Any, Self
 
 from ._quietly import Budget, LedgerFile
 from .errors import ParameterError, RefitError
 
 __all__ = ["Ledger"]
+
+# The path of the ledger to charge where none is open. The command line reads it, too, and child processes inherit it.
+VARIABLE = "QUIETLY_LEDGER"
 
 # What fits once what it is given; everything else of scikit-learn that calls `fit` does so several times, or on made-up targets.
 _ONCE = ("sklearn.pipeline", "sklearn.compose", "sklearn.base", "sklearn.utils")
@@ -21,6 +24,8 @@ _open: list["Ledger"] = []
 _here: ContextVar[tuple["Ledger", ...]] = ContextVar("ledgers", default=())
 _lock = threading.Lock()
 _free = threading.local()
+# What the variable said before the first ledger was opened here.
+_outside: str | None = None
 
 
 class Ledger:
@@ -34,6 +39,9 @@ class Ledger:
 
     What is spent adds up, epsilon with epsilon and delta with delta: that holds whatever was learnt from one fit before the next was
     planned. A fit that fails stays charged.
+
+    Worker processes charge the same ledger. An estimator takes it along, and processes that start inside the block inherit the environment
+    variable ``QUIETLY_LEDGER``, which names the file. Set before Python starts, the variable has the same meaning without a ``with`` block.
 
     Parameters
     ----------
@@ -84,8 +92,12 @@ class Ledger:
         return f"<Ledger: {str(self).splitlines()[-1]}>"
 
     def __enter__(self) -> Self:
+        global _outside
         with _lock:
+            if not _open:
+                _outside = os.environ.get(VARIABLE)
             _open.append(self)
+            _announce()
         _here.set((*_here.get(), self))
         return self
 
@@ -94,7 +106,17 @@ class Ledger:
     ) -> None:
         with _lock:
             _open.remove(self)
+            _announce()
         _here.set(tuple(ledger for ledger in _here.get() if ledger is not self))
+
+
+def _announce() -> None:
+    """Names the ledger that was opened last in the environment, for child processes; without one, what was there before."""
+    path = _open[-1].path if _open else _outside
+    if path is None:
+        os.environ.pop(VARIABLE, None)
+    else:
+        os.environ[VARIABLE] = path
 
 
 @contextmanager
@@ -108,7 +130,28 @@ def for_free() -> Iterator[None]:
         _free.on = before
 
 
-def active() -> "Ledger | None":
+def is_free() -> bool:
+    """Whether fits are of public rows here."""
+    return bool(getattr(_free, "on", False))
+
+
+def travelling() -> tuple[str, str] | None:
+    """What an estimator takes along to another process: the ledger that it would be charged to here."""
+    ledger = _active() or _inherited()
+    return (ledger.path, ledger.refits) if ledger is not None else None
+
+
+def of(estimator: Any) -> LedgerFile | None:
+    """The ledger that a fit of this estimator is charged to, if there is one; refuses refits that would spend silently.
+
+    It is the one that is open here, or was where the estimator came from, or that the environment names.
+    """
+    if is_free():
+        return None
+    return _to_charge(estimator.epsilon, getattr(estimator, "_ledger", None))
+
+
+def _active() -> Ledger | None:
     """The ledger of the innermost ``with`` around this, or the only one that is open, whichever thread opened it."""
     here = _here.get()
     if here:
@@ -118,20 +161,16 @@ def active() -> "Ledger | None":
     return _open[0] if _open else None
 
 
-def travelling() -> tuple[str, str] | None:
-    """What an estimator takes along to another process: the ledger that is open here."""
-    ledger = active()
-    return (ledger.path, ledger.refits) if ledger is not None else None
+def _inherited() -> Ledger | None:
+    """The ledger that the environment names."""
+    path = os.environ.get(VARIABLE)
+    return Ledger(path) if path else None
 
 
-def to_charge(epsilon: float, brought: tuple[str, str] | None = None) -> LedgerFile | None:
-    """The ledger that a fit is charged to, if one is open here or was where the estimator came from; refuses refits that would spend
-    silently."""
-    if getattr(_free, "on", False):
-        return None
-    ledger = active()
-    if ledger is None and brought is not None:
-        ledger = Ledger(brought[0], refits=brought[1])
+def _to_charge(epsilon: float, brought: tuple[str, str] | None) -> LedgerFile | None:
+    ledger = _active()
+    if ledger is None:
+        ledger = Ledger(brought[0], refits=brought[1]) if brought is not None else _inherited()
     if epsilon != float("inf") and not (ledger and ledger.refits == "charge"):
         refitter = _refitter()
         if refitter is not None:

@@ -1,12 +1,10 @@
 """The models, each with the flags of the command line under the same names. All arguments are keywords."""
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
-from ._quietly import Model, Schema
-from .errors import ModelError, ParameterError
-from .estimators import _Private
+from ._quietly import Schema
+from .errors import ParameterError
 from .kinds import _Classifier, _Probable, _Regressor
 from .parameters import described
 
@@ -29,6 +27,7 @@ class LinearRegression(_Regressor):
         random_state: int | None = None,
         n_jobs: int | None = None,
         verbose: bool | None = None,
+        public_steps: bool = False,
         target_range: tuple[float, float] | None = None,
         method: str = "auto",
         expand: str | None = None,
@@ -48,6 +47,7 @@ class LinearRegression(_Regressor):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.public_steps = public_steps
         self.target_range = target_range
         self.method = method
         self.expand = expand
@@ -77,6 +77,7 @@ class ReLURegression(_Regressor):
         random_state: int | None = None,
         n_jobs: int | None = None,
         verbose: bool | None = None,
+        public_steps: bool = False,
         target_range: tuple[float, float] | None = None,
         method: str = "auto",
         expand: str | None = None,
@@ -93,6 +94,7 @@ class ReLURegression(_Regressor):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.public_steps = public_steps
         self.target_range = target_range
         self.method = method
         self.expand = expand
@@ -119,6 +121,7 @@ class QuantileRegressor(_Regressor):
         random_state: int | None = None,
         n_jobs: int | None = None,
         verbose: bool | None = None,
+        public_steps: bool = False,
         level: float = 0.5,
         target_range: tuple[float, float] | None = None,
         method: str = "auto",
@@ -139,7 +142,58 @@ class QuantileRegressor(_Regressor):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.public_steps = public_steps
         self.level = level
+        self.target_range = target_range
+        self.method = method
+        self.expand = expand
+        self.steps = steps
+        self.step_size = step_size
+        self.radius = radius
+        self.constraint = constraint
+        self.ridge = ridge
+        self.lasso = lasso
+
+
+@described
+class HuberRegressor(_Regressor):
+    """A weighted sum that targets far from it hardly move: `quietly fit robust`."""
+
+    _family = "robust"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        schema: Schema | None = None,
+        rows: int | None = None,
+        target: str | None = None,
+        neighbours: str = "add-remove",
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | None = None,
+        public_steps: bool = False,
+        target_range: tuple[float, float] | None = None,
+        method: str = "auto",
+        expand: str | None = None,
+        steps: int | None = None,
+        step_size: float | None = None,
+        radius: float | None = None,
+        constraint: str | None = None,
+        ridge: float | None = None,
+        lasso: float | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.rows = rows
+        self.target = target
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.public_steps = public_steps
         self.target_range = target_range
         self.method = method
         self.expand = expand
@@ -169,6 +223,7 @@ class LogisticRegression(_Probable):
         random_state: int | None = None,
         n_jobs: int | None = None,
         verbose: bool | None = None,
+        public_steps: bool = False,
         classes: Sequence[Any] | None = None,
         method: str = "auto",
         expand: str | None = None,
@@ -188,6 +243,7 @@ class LogisticRegression(_Probable):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.public_steps = public_steps
         self.classes = classes
         self.method = method
         self.expand = expand
@@ -217,6 +273,7 @@ class LinearSVC(_Classifier):
         random_state: int | None = None,
         n_jobs: int | None = None,
         verbose: bool | None = None,
+        public_steps: bool = False,
         classes: Sequence[Any] | None = None,
         method: str = "auto",
         expand: str | None = None,
@@ -236,6 +293,7 @@ class LinearSVC(_Classifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.public_steps = public_steps
         self.classes = classes
         self.method = method
         self.expand = expand
@@ -279,6 +337,7 @@ class KANClassifier(_Probable):
         random_state: int | None = None,
         n_jobs: int | None = None,
         verbose: bool | None = None,
+        public_steps: bool = False,
         classes: Sequence[Any] | None = None,
         hidden: Sequence[int] | None = None,
         basis: int | None = None,
@@ -304,6 +363,7 @@ class KANClassifier(_Probable):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.public_steps = public_steps
         self.classes = classes
         self.hidden = hidden
         self.basis = basis
@@ -339,6 +399,7 @@ class KANRegressor(_Regressor):
         random_state: int | None = None,
         n_jobs: int | None = None,
         verbose: bool | None = None,
+        public_steps: bool = False,
         target_range: tuple[float, float] | None = None,
         hidden: Sequence[int] | None = None,
         basis: int | None = None,
@@ -364,6 +425,7 @@ class KANRegressor(_Regressor):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.public_steps = public_steps
         self.target_range = target_range
         self.hidden = hidden
         self.basis = basis
@@ -379,36 +441,3 @@ class KANRegressor(_Regressor):
         self.network_seed = network_seed
         self.step_size = step_size
         self.radius = radius
-
-
-def load(path: str | os.PathLike[str]) -> _Private:
-    """The estimator in a model file, whoever wrote it: this package, the command line or Rust.
-
-    Parameters
-    ----------
-    path : str or path
-        The model file.
-
-    Returns
-    -------
-    estimator
-        A fitted one, with its certificate and plan. Its parameters are the defaults: they are not in the file.
-    """
-    model = Model.read(os.fspath(path))
-    kinds: dict[tuple[str, bool], type[_Private]] = {
-        ("linear", False): LinearRegression,
-        ("relu", False): ReLURegression,
-        ("quantile", False): QuantileRegressor,
-        ("logistic", False): LogisticRegression,
-        ("softmax", False): LogisticRegression,
-        ("svm", False): LinearSVC,
-        ("logistic", True): KANClassifier,
-        ("softmax", True): KANClassifier,
-        ("robust", True): KANRegressor,
-    }
-    kind = kinds.get((model.link, model.is_network))
-    if kind is None:
-        raise ModelError(f"there is no estimator for {model.link} models; `quietly predict` reads this file")
-    estimator = kind()
-    estimator._adopt(model, None, True)
-    return estimator

@@ -46,6 +46,11 @@ WORDS = {
         "Whether a long fit shows a line with its steps and the time left. None does so in terminals and notebooks only. The line "
         "goes to standard error.",
     ),
+    "public_steps": (
+        "bool, default False",
+        "Whether a pipeline may have steps before the model that learn from the rows without noise, as what they learn is public. The "
+        "certificate then says that they are not covered.",
+    ),
     "with_mean": ("bool, default True", "Whether the mean is taken away."),
     "with_std": ("bool, default True", "Whether numbers are divided by the standard deviation."),
     "target_range": (
@@ -147,8 +152,9 @@ def _attributes(kind: type) -> dict[str, tuple[str, str]]:
         fitted["schema_"] = ("Schema", "What no scaled number lies beyond.")
         return fitted
     if not kind.__name__.startswith("KAN"):
-        fitted["coef_"] = ("array", "The weights of features as the model sees them: numbers within [-1, 1], one for every category.")
+        fitted["coef_"] = ("array", "The weights of the features within [-1, 1], one for every category. ``coef_table()`` has natural units.")
         fitted["intercept_"] = ("float or array", "The weighted sum where all features are 0.")
+        fitted["feature_names_out_"] = ("array of str", "The names of the features that ``coef_`` belongs to.")
     if hasattr(kind, "decision_function"):
         fitted["classes_"] = ("array", "The labels, in the order in which they were declared.")
     return fitted

@@ -5,10 +5,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
-from . import ledger, tables
-from ._quietly import Certificate, Scaler, Schema
-from .errors import DataError, ParameterError
-from .estimators import _DEFAULT, _ROWS, NotFittedError, _seed
+from . import ledger, pipelines, tables
+from ._quietly import Certificate, Scaler, Schema, Table
+from .errors import DataError, ParameterError, without_cells, without_names
+from .estimators import _DEFAULT, _NAMES, _ROWS, NotFittedError, _seed, check_kind
 from .parameters import described
 
 
@@ -33,6 +33,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         n_jobs: int | None = None,
         with_mean: bool = True,
         with_std: bool = True,
+        public_steps: bool = False,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -43,6 +44,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.with_mean = with_mean
         self.with_std = with_std
+        self.public_steps = public_steps
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Asks the table for the means and standard deviations of its columns. Every fit spends."""
@@ -50,17 +52,8 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise ParameterError("schema must be a quietly.Schema, or None; quietly.Schema.read(path) reads one from a file")
         if tables.is_path(X):
             raise DataError("a scaler takes a table in memory; models take files, and need no scaling")
-        names = tables.column_names(X)
-        named = names is not None
-        if names is None:
-            X = tables.array_of(X)
-            width = X.shape[1] if X.ndim == 2 else 0
-            known = self.schema.columns if self.schema is not None else []
-            names = known if len(known) == width and "*" not in known else [f"x{k}" for k in range(width)]
-        if self.schema is not None and "*" not in self.schema.columns and (unknown := [n for n in names if n not in self.schema.columns]):
-            raise ParameterError(f"the schema has no column {', '.join(map(repr, unknown))}: add them, or leave them out of X")
-        table = tables.table(tables.parts_of(X, names))
-        public = [] if self.schema is not None else [_DEFAULT]
+        names, named, table = self._table(X)
+        public = [] if self.schema is not None else [_DEFAULT, *([_NAMES] if named else [])]
         columns: dict[str, Any] = {name: (-1.0, 1.0) for name in names}
         schema = self.schema if self.schema is not None else Schema(columns)
         rows = self.rows if self.rows is not None else schema.rows
@@ -69,7 +62,8 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 raise DataError("0 sample(s) (an empty table) while a minimum of 1 is required.")
             rows, public = table.rows, [*public, _ROWS]
         wishes = {**self.get_params(deep=False), "rows": rows, "random_state": _seed(self.random_state)}
-        self._adopt(Scaler.fit(table, schema, wishes, public, ledger.to_charge(self.epsilon, getattr(self, "_ledger", None))))
+        account, wishes["not_covered"] = ledger.of(self), pipelines.not_covered(self)
+        self._adopt(without_names(self.schema, lambda: Scaler.fit(table, schema, wishes, public, account)))
         self._columns = names
         self.n_features_in_ = len(names)
         if named:
@@ -78,6 +72,22 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             del self.feature_names_in_
         self.schema_ = Schema(dict(zip(names, self._scaler.ranges)), rows=rows)
         return self
+
+    @without_cells
+    def _table(self, X: Any) -> tuple[list[str], bool, Table]:
+        """The names of the columns, whether X has them, and the table."""
+        names, known = tables.column_names(X), self.schema.columns if self.schema is not None else []
+        named = names is not None
+        if names is None:
+            X = tables.array_of(X)
+            width = X.shape[1] if X.ndim == 2 else 0
+            names = known if len(known) == width and "*" not in known else [f"x{k}" for k in range(width)]
+        if self.schema is not None and "*" not in known and (unknown := sum(name not in known for name in names)):
+            what = "1 column of X is" if unknown == 1 else f"{unknown} columns of X are"
+            raise ParameterError(f"{what} not in the schema: add what is missing there, or leave the columns out of X")
+        for place, (name, kind) in enumerate(tables.kinds(X, names).items()):
+            check_kind("range", kind, tables.called(name, known, place))
+        return names, named, tables.table(tables.parts_of(X, names, known or None))
 
     def _adopt(self, scaler: Scaler) -> None:
         self._scaler = scaler

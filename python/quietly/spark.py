@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._quietly import Schema, Table, Worker, __version__
 from .errors import DataError, ElsewhereError, ParameterError
-from .tables import Elsewhere, table
+from .tables import Elsewhere, kind, table
 
 if TYPE_CHECKING:
     from .estimators import _Private
@@ -88,14 +88,10 @@ def _private() -> type:
 
 
 def _check_types(columns: Any, schema: Any) -> None:
-    from pyarrow import types
-
-    from .estimators import check_labels
+    from .estimators import check_kind
 
     for column in columns if isinstance(schema, Schema) else ():
-        number = types.is_integer(column.type) or types.is_floating(column.type) or types.is_decimal(column.type)
-        kind = "numbers" if number else "truths" if types.is_boolean(column.type) else None
-        check_labels(schema.holds(column.name), kind, f"column {column.name!r}")
+        check_kind(schema.holds(column.name), kind(column.type), f"column {column.name!r}")
 
 
 def _is_known(schema: Any, name: str) -> bool:

@@ -2,11 +2,14 @@
 
 Shape, names and types are public and may be refused. Cells are not: whatever cannot be read as a number is missing, as in a
 file, and the core decides what becomes of it.
+
+Messages quote a name only if a schema, a model or a parameter says it. A name that only the table says may be a cell: a file without a
+header has its first row there. Such columns have places in messages.
 """
 
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -14,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ._quietly import Table
-from .errors import ColumnTypesError, DataError
+from .errors import ColumnTypesError, DataError, DuplicateColumnsError, without_cells
 
 Part = tuple[list[str] | None, Any]
 
@@ -61,7 +64,47 @@ def column_names(x: Any) -> list[str] | None:
     if names is None or callable(names):
         return None
     names = list(names)
-    return names if names and all(isinstance(name, str) for name in names) else None
+    if not names or not all(isinstance(name, str) for name in names):
+        return None
+    if twice := [k for k, name in enumerate(names) if name in names[:k]] if len(set(names)) < len(names) else []:
+        first = names.index(names[twice[0]])
+        raise DuplicateColumnsError.coded("D05", f"columns {first + 1} and {twice[0] + 1} of X have the same name; rename all but one")
+    return names
+
+
+def called(name: str, known: Collection[str] | None, place: int) -> str:
+    """What a message calls a column: by its name only if that is ``known`` to be public."""
+    return f"column {name!r}" if known is not None and name in known else f"column {place + 1} of X"
+
+
+def kinds(x: Any, names: list[str]) -> dict[str, str | None]:
+    """What the columns of a table hold, as far as their types say so; ``names`` are for tables that have none."""
+    if type(x).__module__.startswith("pandas"):
+        return {str(name): kind(dtype) for name, dtype in x.dtypes.items()}
+    schema = getattr(x, "schema", None)
+    if type(x).__module__.startswith("polars") and schema is not None:
+        return {name: kind(dtype) for name, dtype in schema.items()}
+    if type(x).__module__.startswith("pyarrow") and schema is not None:
+        return {field.name: kind(field.type) for field in schema}
+    return dict.fromkeys(names, kind(x.dtype)) if isinstance(x, np.ndarray) else {}
+
+
+def kind(dtype: Any) -> str | None:
+    """What a column of this type holds: numbers, truths, texts or dates; None if its type does not say."""
+    by_letter = {"b": "truths", "i": "numbers", "u": "numbers", "f": "numbers", "U": "texts", "S": "texts", "m": "dates", "M": "dates"}
+    if (found := by_letter.get(getattr(dtype, "kind", "O"))) is not None:
+        return found
+    # Objects may hold anything, and categories of pandas are what their values are.
+    name = str(dtype).lower()
+    if name.startswith(("object", "category")):
+        return None
+    starts = {
+        "truths": ("bool",),
+        "numbers": ("int", "uint", "float", "halffloat", "double", "decimal"),
+        "texts": ("str", "string", "large_string", "utf8", "categorical", "enum", "dictionary<values=string"),
+        "dates": ("date", "time", "duration"),
+    }
+    return next((what for what, words in starts.items() if name.startswith(words)), None)
 
 
 _TABLES = "give an array, a DataFrame of pandas or polars, a table of pyarrow, a sparse matrix, or the path of a file"
@@ -104,7 +147,8 @@ def parts_of(x: Any, names: list[str], wanted: list[str] | None = None) -> list[
                 x, names, columns = x.iloc[:, kept], [names[k] for k in kept], [columns[k] for k in kept]
         if all(_is_number(column.dtype) for column in columns):
             return [(names, matrix(x.to_numpy(dtype=_float(x.dtypes), na_value=np.nan)))]
-        return [part for name, column in zip(names, columns) for part in column_of(column, name)]
+        places = [called(name, wanted, k) for k, name in enumerate(names)]
+        return [part for name, column, place in zip(names, columns, places) for part in column_of(column, name, place)]
     if hasattr(x, "__arrow_c_stream__"):
         return [(None, x)]
     if is_sparse(x):
@@ -124,13 +168,13 @@ def parts_of(x: Any, names: list[str], wanted: list[str] | None = None) -> list[
         return [(names, matrix(array))]
     if np.iscomplexobj(array):
         raise DataError("Complex data not supported: wanted real numbers")
-    return [part for k, name in enumerate(names) for part in column_of(array[:, k], name)]
+    return [part for k, name in enumerate(names) for part in column_of(array[:, k], name, called(name, wanted, k))]
 
 
-def column_of(y: Any, name: str) -> list[Part]:
-    """One column under this name."""
+def column_of(y: Any, name: str, called: str) -> list[Part]:
+    """One column under this name; ``called`` is what messages call it."""
     if getattr(getattr(y, "dtype", None), "kind", "O") in "mM":
-        raise ColumnTypesError(f"column {name!r} holds dates or times: give a number instead, such as days since some day")
+        raise ColumnTypesError.coded("D13", f"{called} holds dates or times: give a number instead, such as days since some day")
     module = type(y).__module__
     if module.startswith("polars"):
         return [(None, y.to_frame(name))]
@@ -213,6 +257,7 @@ def table(parts: list[Part]) -> Table:
     return Table.of(parts)
 
 
+@without_cells
 def like_the_fitted(x: Any, columns: list[str], who: str) -> Table:
     """A table in memory for a model that was fitted on these columns: by their names, or in their order if it has none."""
     names = column_names(x)

@@ -7,9 +7,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
-from . import _quietly, ledger
+from . import _quietly, ledger, pipelines
 from .errors import ParameterError
 from .estimators import _Private, _seed
+from .recorded import written
 
 __all__ = ["tune"]
 
@@ -19,6 +20,7 @@ Rows = tuple[Any, Any]
 # These are not for choosing: they say what is public, what is spent, and by whom.
 _FIXED = {
     "epsilon", "delta", "schema", "rows", "target", "neighbours", "random_state", "n_jobs", "classes", "target_range", "verbose",
+    "public_steps",
 }  # fmt: skip
 
 _CHOSEN = "hyper-parameters were chosen on rows that are public"
@@ -88,10 +90,11 @@ def tune(
         elif validation_is_public:
             raise ParameterError("validation_is_public goes with validation=(X, y)")
         trying = {"trials": float(trials), "share": float(share), "public": bool(validation_is_public)}
-        asked = [{**wishes, **candidate} for candidate in candidates]
-        account = ledger.to_charge(estimator.epsilon)
+        tried = [clone(estimator).set_params(**candidate) for candidate in candidates]
+        asked = [{**wishes, **candidate, "parameters": written(one)} for candidate, one in zip(candidates, tried)]
+        account, asked[0]["not_covered"] = ledger.of(estimator), pipelines.not_covered(estimator)
         best, score, model = _quietly.tune(table, held, schema, asked, trying, taken, account)
-        chosen = clone(estimator).set_params(**candidates[best])
+        chosen = tried[best]
         chosen._adopt(model, names, named)
     chosen.best_params_ = candidates[best]
     chosen.best_score_ = score

@@ -66,7 +66,7 @@ def command(csv):
         schema = csv.with_name(f"{target}.schema.toml")
         schema.write_text(schema_text(target))
         output = csv.with_name("model.quietly")
-        arguments = ["fit", model, csv, "--target", target, "--schema", schema, "--output", output, *flags]
+        arguments = ["fit", model, csv, "--target", target, "--schema", schema, "--output", output, "--force", *flags]
         subprocess.run([binary, *map(str, arguments)], check=True, capture_output=True)
         return {"path": output, **json.loads(output.read_text())}
 

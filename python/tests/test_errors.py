@@ -81,15 +81,15 @@ def test_parameters_are_refused_by_name(wishes):
         (lambda: linear(rows=200).fit(FRAME, Y).score(FRAME, "spend"), quietly.DataError, "X has no column 'spend'"),
         (lambda: linear(target=5).fit(X, Y), quietly.ParameterError, "target must be the name of a column"),
         (lambda: linear().fit(b"table.csv", "y"), quietly.DataError, "give the path of the file"),
-        (lambda: quietly.LogisticRegression().fit(np.zeros((2000, 1)), np.arange(2000)), quietly.DataError, "2000 different labels"),
+        (lambda: quietly.LogisticRegression().fit(np.zeros((2000, 1)), np.arange(2000)), quietly.DataError, "more than 1000 different labels"),
         (lambda: linear(schema=BOTH).fit(FRAME, Y), quietly.ParameterError, "say which of them is y, as in target='pay'"),
         (lambda: linear(schema=BOTH, target="payy").fit(FRAME, Y), quietly.ParameterError, "the schema has no column 'payy', the target"),
-        (lambda: linear(schema=BOTH).fit(FRAME, pd.Series(Y, name="Pay")), quietly.ParameterError, "the schema has no column 'Pay'"),
-        (lambda: linear(schema=BOTH, target_range=(0, 1)).fit(FRAME, pd.Series(Y, name="pay")), quietly.ParameterError, "leave one of them out"),
+        (lambda: linear(schema=BOTH).fit(FRAME, pd.Series(Y, name="Pay")), quietly.ParameterError, "no column of the name of y, the target, but has others that X lacks, 'pay', 'wage'"),
+        (lambda: linear(schema=BOTH.for_columns(["a", "b", "pay"]), target_range=(0, 1)).fit(FRAME, pd.Series(Y, name="pay")), quietly.ParameterError, "leave one of them out"),
         (lambda: linear(schema=BOTH, target="pay").fit(X[:, :1], Y), quietly.DataError, "X has 1 columns without names, but the schema has 3"),
         (lambda: linear(schema=quietly.Schema(a=[False, True], b=(0, 1), pay=(0, 1), rows=9)).fit(FRAME, pd.Series(Y, name="pay")),
          quietly.DataError, "the schema lists truths for column 'a', but it is a column of numbers"),
-        (lambda: quietly.StandardScaler(schema=quietly.Schema(a=(0, 1), rows=200)).fit(FRAME), quietly.ParameterError, "no column 'b'"),
+        (lambda: quietly.StandardScaler(schema=quietly.Schema(a=(0, 1), rows=200)).fit(FRAME), quietly.ParameterError, "1 column of X is not in the schema"),
         (lambda: quietly.StandardScaler().fit("table.csv"), quietly.DataError, "a table in memory"),
         (lambda: linear().fit(pl.LazyFrame({"a": [1.0]}), Y), quietly.DataError, "give X.collect()"),
         (lambda: linear().fit(X, pl.LazyFrame({"a": [1.0]})), quietly.DataError, "one column"),
@@ -120,11 +120,68 @@ def test_ranges_may_be_lists_where_they_are_called_so():
 def test_what_is_almost_certainly_a_mistake_is_warned_of():
     with pytest.warns(UserWarning, match="no schema was given"):
         linear().fit(X, Y)
-    renamed = FRAME.rename(columns={"b": "bb"})
-    with pytest.warns(UserWarning, match="X has no column 'b', which the schema has, and 'bb', which the schema does not have"):
-        linear(schema=BOTH.for_columns(["a", "b", "pay"])).fit(renamed, pd.Series(Y, name="pay"))
     with pytest.warns(UserWarning, match="delta 1e-2 is more than one over 200 rows"):
         linear(delta=0.01).fit(X, Y)
+
+
+TEXTS = pd.Series(["0.5"] * 200, name="pay", dtype="str")
+DAYS = pd.Series(pd.date_range("2020-01-01", periods=200), name="pay")
+PAY = BOTH.for_columns(["a", "b", "pay"])
+NAMED = pd.Series(Y, name="pay")
+
+
+@pytest.mark.parametrize(
+    "schema, X, y, code, said",
+    [
+        # A column that the schema describes and the table lacks, as in the command line.
+        (PAY, FRAME.rename(columns={"b": "bb"}), NAMED, "D10", "X has no column 'b', which the schema describes. 1 column of X is not in the schema."),
+        (PAY, FRAME.rename(columns={"b": "bb"}).assign(pay=Y), "pay", "D10", "no column 'b', which"),
+        (PAY, pl.DataFrame({"a": Y, "bb": Y, "pay": Y}), "pay", "D10", "no column 'b', which"),
+        (PAY, pa.table({"a": Y, "pay": Y}), "pay", "D10", "no column 'b', which the schema describes. Rename"),
+        (PAY, FRAME, "pay", "D10", "X has no column 'pay'"),
+        (BOTH, FRAME, NAMED, "D10", "no column 'wage', which"),
+        # A range for a column of texts, or of dates.
+        (PAY, FRAME.assign(b=TEXTS), NAMED, "D13", "column 'b' is a column of texts where numbers are wanted"),
+        (PAY, FRAME.assign(b=TEXTS.astype("string")), NAMED, "D13", "column 'b' is a column of texts"),
+        (PAY, pl.DataFrame({"a": Y, "b": list(TEXTS), "pay": Y}), "pay", "D13", "column 'b' is a column of texts"),
+        (PAY, pa.table({"a": Y, "b": list(TEXTS), "pay": Y}), "pay", "D13", "column 'b' is a column of texts"),
+        (PAY, pa.table({"a": Y, "b": DAYS, "pay": Y}), "pay", "D13", "column 'b' holds dates"),
+        (PAY, pl.DataFrame({"a": Y, "b": DAYS, "pay": Y}), "pay", "D13", "column 'b' holds dates"),
+        (PAY, FRAME.assign(b=DAYS), NAMED, "D13", "column 'b' holds dates"),
+        (None, FRAME.assign(secret=TEXTS), NAMED, "D13", "column 3 of X is a column of texts"),
+        (None, FRAME.assign(secret=DAYS), NAMED, "D13", "column 3 of X holds dates"),
+        (None, np.array([["0.5", "1"]] * 200), NAMED, "D13", "column 1 of X is a column of texts"),
+        # Texts or dates as the target of a regression.
+        (PAY, FRAME, TEXTS, "D13", "the target is a column of texts"),
+        (PAY, FRAME, np.array(["x"] * 200), "D13", "the target is a column of texts"),
+        (PAY, pa.table({"a": Y, "b": Y, "pay": list(TEXTS)}), "pay", "D13", "the target is a column of texts"),
+        (PAY, FRAME, pl.Series("pay", list(TEXTS)), "D13", "the target is a column of texts"),
+        (None, X, np.array(["x"] * 200), "D13", "the target is a column of texts"),
+        (PAY, FRAME, DAYS, "D13", "the target holds dates"),
+        # Texts as values of a column of numbers.
+        (quietly.Schema(a=["x", "y"], b=(0, 1), pay=(0, 1), rows=200), FRAME, NAMED, "D13", "lists texts for column 'a'"),
+        (quietly.Schema(a=["x", "y"], b=(0, 1), pay=(0, 1), rows=200), pa.table({"a": Y, "b": Y, "pay": Y}), "pay", "D13", "lists texts for column 'a'"),
+    ],
+)
+def test_names_and_types_are_refused_before_the_charge(schema, X, y, code, said, tmp_path):
+    with quietly.Ledger(tmp_path / "l", quietly.Budget(9, 1e-3)) as ledger:
+        with pytest.raises(quietly.DataError) as refused:
+            quietly.LinearRegression(schema=schema, rows=200).fit(X, y)
+        assert refused.value.code == code and said in str(refused.value) and "secret" not in str(refused.value)
+        assert isinstance(refused.value, quietly.MissingColumnsError if code == "D10" else quietly.ColumnTypesError)
+        assert ledger.entries == []
+
+
+def test_a_table_may_have_more_columns_than_the_schema(recwarn):
+    model = linear(schema=PAY).fit(FRAME.assign(secret=TEXTS), NAMED)
+    assert list(model.feature_names_in_) == ["a", "b"] and not [w for w in recwarn if "secret" in str(w.message)]
+    # Objects may hold numbers, which no type says.
+    linear(schema=PAY).fit(FRAME.astype(object), NAMED.astype(object))
+    # Names that are there twice have places.
+    twice = FRAME.set_axis(["secret", "secret"], axis=1)
+    with pytest.raises(quietly.DuplicateColumnsError, match="columns 1 and 2 of X have the same name") as refused:
+        linear().fit(twice, Y)
+    assert refused.value.code == "D05" and "secret" not in str(refused.value)
 
 
 def test_texts_that_are_numbers_are_found_among_numbers():

@@ -14,12 +14,14 @@ SHOP = pd.DataFrame({"age": RNG.uniform(18, 90, 3000), "visits": RNG.integers(0,
 SHOP["spend"] = 5 * SHOP.visits + RNG.normal(0, 5, 3000)
 SHOP["member"] = np.where(SHOP.visits > 12, "yes", "no")
 SCHEMA = quietly.Schema(age=(0, 110), visits=(0, 30), spend=(0, 300), member=["no", "yes"], rows=3000, unit="customer")
+# What the schema describes must be there: a model of some columns takes their part of it.
+MEMBER, SPEND = (SCHEMA.for_columns(["age", "visits", target]) for target in ("member", "spend"))
 X = SHOP[["age", "visits"]]
 
 
 def test_one_schema_serves_several_models():
-    member = quietly.LogisticRegression(schema=SCHEMA).fit(X, SHOP.member)
-    spend = quietly.LinearRegression(schema=SCHEMA).fit(X, SHOP.spend)
+    member = quietly.LogisticRegression(schema=MEMBER).fit(X, SHOP.member)
+    spend = quietly.LinearRegression(schema=SPEND).fit(X, SHOP.spend)
     assert list(member.feature_names_in_) == list(spend.feature_names_in_) == ["age", "visits"]
     assert member.score(X, SHOP.member) > 0.8 and spend.score(X, SHOP.spend) > 0.8
 
@@ -32,7 +34,7 @@ def test_a_schema_of_features_goes_with_classes_and_ranges():
 
 
 def test_scores_of_names_and_files(tmp_path):
-    model = quietly.LogisticRegression(schema=SCHEMA).fit(X, SHOP.member)
+    model = quietly.LogisticRegression(schema=MEMBER).fit(X, SHOP.member)
     plain = model.score(X, SHOP.member)
     SHOP.to_csv(tmp_path / "shop.csv", index=False)
     assert model.score(SHOP, "member") == plain
@@ -42,8 +44,8 @@ def test_scores_of_names_and_files(tmp_path):
 
 
 def test_no_row_decides_whether_there_is_a_model():
-    none = quietly.LogisticRegression(schema=SCHEMA).fit(X[:0], SHOP.member[:0])
-    one = quietly.LogisticRegression(schema=SCHEMA).fit(X[:1], SHOP.member[:1])
+    none = quietly.LogisticRegression(schema=MEMBER).fit(X[:0], SHOP.member[:0])
+    one = quietly.LogisticRegression(schema=MEMBER).fit(X[:1], SHOP.member[:1])
     assert none.coef_.shape == one.coef_.shape
     for cell in (np.nan, np.inf):
         y = (SHOP.visits > 12).to_numpy(dtype=float, copy=True)
@@ -55,7 +57,7 @@ def test_no_row_decides_whether_there_is_a_model():
 
 
 def test_types_that_cannot_hold_the_labels_are_refused():
-    model = quietly.LogisticRegression(schema=SCHEMA)
+    model = quietly.LogisticRegression(schema=MEMBER)
     for y in (SHOP.member == "yes", (SHOP.member == "yes").astype(int)):
         with pytest.raises(quietly.DataError, match="convert the column"):
             model.fit(X, y.rename("member"))
@@ -83,12 +85,12 @@ def test_what_the_planner_warns_of_is_heard():
 
 def test_messages_name_what_was_wrong():
     with pytest.raises(quietly.ParameterError, match="target must be given"):
-        quietly.LinearRegression(schema=SCHEMA).plan()
+        quietly.LinearRegression(schema=SPEND).plan()
     for rows in (0, -1, True, 1.5):
         with pytest.raises(quietly.ParameterError, match="rows must be a whole number"):
-            quietly.LinearRegression(schema=SCHEMA, rows=rows).fit(X, SHOP.spend)
+            quietly.LinearRegression(schema=SPEND, rows=rows).fit(X, SHOP.spend)
     with pytest.raises(quietly.DataError) as refused:
-        quietly.LinearRegression(schema=SCHEMA).fit(X, SHOP.spend[:-1])
+        quietly.LinearRegression(schema=SPEND).fit(X, SHOP.spend[:-1])
     assert not any(digit in str(refused.value) for digit in "0123456789")
     with pytest.raises(quietly.ParameterError, match="quietly.Budget"):
         quietly.Ledger("nowhere", 3.0)
@@ -96,7 +98,7 @@ def test_messages_name_what_was_wrong():
 
 def test_certificates_are_pickled_and_seeds_are_seen():
     pytest.importorskip("matplotlib")
-    model = quietly.LogisticRegression(schema=SCHEMA, random_state=1).fit(X, SHOP.member)
+    model = quietly.LogisticRegression(schema=MEMBER, random_state=1).fit(X, SHOP.member)
     assert str(pickle.loads(pickle.dumps(model.certificate_))) == str(model.certificate_)
     assert "TEST ONLY" in model.plot().axes[0].get_title()
     model.set_params(epsilon=float("inf")).fit(X, SHOP.member)

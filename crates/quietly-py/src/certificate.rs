@@ -1,5 +1,5 @@
 //! What a release promises, in every form.
-use pyo3::prelude::*;
+use pyo3::{prelude::*, types::PyDict};
 
 use crate::errors::exception;
 
@@ -59,6 +59,23 @@ impl Certificate {
     #[getter]
     fn curve(&self) -> Vec<(f64, f64)> {
         self.0.curve.clone()
+    }
+
+    /// About how many rows were used, with noise: a dict of about, deviation and declared; None for older files.
+    #[getter]
+    fn rows_used<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(used) = &self.0.rows_used else { return Ok(None) };
+        let told = PyDict::new(py);
+        told.set_item("about", used.about)?;
+        told.set_item("deviation", used.deviation)?;
+        told.set_item("declared", used.declared)?;
+        Ok(Some(told))
+    }
+
+    /// What to look into, if far fewer or far more rows were used than declared.
+    #[getter]
+    fn rows_warning(&self) -> Option<String> {
+        self.0.rows_used.and_then(|used| used.warning())
     }
 
     /// What was taken to be public, one sentence each.

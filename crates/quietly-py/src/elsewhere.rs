@@ -6,8 +6,8 @@ use std::{
 
 use pyo3::{prelude::*, types::PyBytes};
 use quietly::{
-    Answer, Elsewhere, Encoding, Errand, Error, Keeper, Key, Model, Neighbours, Plan, Private,
-    Question, Reading, Watch,
+    Answer, Elsewhere, Encoding, Errand, Error, Foreign, Keeper, Model, Neighbours, Paid, Plan,
+    Private, Question, Reading, Watch,
 };
 
 use crate::{
@@ -24,7 +24,7 @@ impl Worker {
     #[new]
     fn new(errand: &[u8]) -> PyResult<Self> {
         guard(|| {
-            let errand: Errand = quietly::from_bytes(errand).ok_or_else(other)?;
+            let errand: Errand = quietly::from_bytes(errand).map_err(other)?;
             Ok(Worker(Mutex::new(Some(quietly::Worker::new(errand).map_err(raise)?))))
         })
     }
@@ -36,22 +36,22 @@ impl Worker {
                 let mut worker = self.0.lock().unwrap_or_else(PoisonError::into_inner);
                 worker.as_mut().map(|worker| worker.ask(&table.source))
             });
-            asked.ok_or_else(other)?.map_err(raise)
+            asked.ok_or(Foreign::Bytes).map_err(other)?.map_err(raise)
         })
     }
 
     /// What they said, added up: **private**, and for the process alone that adds noise to it.
     fn answer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let worker = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // Not a release: it goes to whoever sent the errand, who is trusted with the rows.
-        let answer = worker.ok_or_else(other)?.answer().declassify();
-        Ok(PyBytes::new(py, &answer.to_bytes()))
+        // Not a release: it goes to the process that adds noise, which is trusted with the rows.
+        let answer = worker.ok_or(Foreign::Bytes).map_err(other)?.answer().sent_to_driver();
+        Ok(PyBytes::new(py, &quietly::sealed(&answer.to_bytes())))
     }
 }
 
-fn other() -> PyErr {
-    let message = "the parts of quietly do not understand each other: all must be of one version";
-    exception("ElsewhereError", message, None)
+fn other(why: Foreign) -> PyErr {
+    let message = format!("the parts of quietly do not understand each other: {why}");
+    exception("ElsewhereError", &message, None)
 }
 
 /// Rows that are elsewhere: `ask` takes an errand, and returns the answers of all workers.
@@ -85,7 +85,7 @@ impl There {
         &mut self,
         (plan, encoding): (&Plan, &Encoding),
         unit: &str,
-        (key, threads): (Key, usize),
+        (paid, threads): (Paid, usize),
         watch: &mut Watch<'_>,
     ) -> Result<Model, Error> {
         // Under replace-one, and only then, the number of rows is public.
@@ -96,7 +96,7 @@ impl There {
         });
         let records = self.heard(counted)?;
         let mut from = Elsewhere { rows: self, records, allocation: None, journal: None };
-        plan.fit_elsewhere(&mut from, encoding, unit, key, threads, watch)
+        plan.fit_elsewhere(&mut from, encoding, unit, paid, threads, watch)
     }
 
     /// What Python answered; if it raised, that is kept.
@@ -123,7 +123,9 @@ impl Keeper for There {
         let sum = answers.and_then(|answers| {
             let mut all = question.nothing();
             for bytes in &answers {
-                all.add(&Answer::from_bytes(bytes, question).ok_or_else(other)?);
+                let answer = quietly::opened(bytes).map_err(other)?;
+                let answer = Answer::from_bytes(answer, question).ok_or(Foreign::Bytes);
+                all.add(&answer.map_err(other)?);
             }
             Ok(Private::new(all))
         });

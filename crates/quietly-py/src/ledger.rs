@@ -2,7 +2,7 @@
 use std::{path::PathBuf, sync::Mutex};
 
 use pyo3::prelude::*;
-use quietly::Neighbours;
+use quietly::{Key, Neighbours, Paid};
 
 use crate::{
     errors::{exception, raise},
@@ -82,9 +82,21 @@ impl LedgerFile {
         work(&mut self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 
-    /// Writes down what is about to be spent, or refuses.
-    pub(crate) fn charge(&self, what: &str, budget: quietly::Budget) -> PyResult<()> {
-        self.with(|ledger| ledger.charge(what, budget)).map_err(raise)
+    /// Writes down what is about to be spent, or refuses; gives the right to it, and the run that has it.
+    pub(crate) fn pay(
+        &self,
+        what: &str,
+        budget: quietly::Budget,
+        key: Key,
+    ) -> PyResult<(Paid, String)> {
+        let run = quietly::Run::new(what).map_err(raise)?;
+        let paid = self.with(|ledger| ledger.pay(&run, budget, key)).map_err(raise)?;
+        Ok((paid, run.name))
+    }
+
+    /// Writes down that a run has ended. If that fails it stays charged and begun, which is no worse.
+    pub(crate) fn finish(&self, run: &str) {
+        let _ = self.with(|ledger| ledger.finish(run));
     }
 }
 

@@ -5,7 +5,7 @@ use pyo3::{
     prelude::*,
     types::{PyByteArray, PyBytes, PyDict},
 };
-use quietly::{Curves, Link, Places, Reads, classify, evaluate, evaluate_classes, predict};
+use quietly::{Curves, Paid, Places, Reads, classify, evaluate, evaluate_classes, predict};
 
 use crate::{
     certificate::{self, Certificate},
@@ -42,24 +42,36 @@ impl Model {
             let sparse = table.source.is_sparse();
             let (encoding, plan) = wishes.plan(schema, table.source.columns(), sparse)?;
             let (key, threads) = (wishes.key()?, wishes.threads()?);
+            let (not_covered, parameters) = (wishes.not_covered()?, wishes.parameters()?);
             let planned = (&plan, &encoding);
             let there = elsewhere.map(|there| There::new(there, table, planned));
             let mut there = there.transpose()?;
-            if let Some(ledger) = ledger {
-                let target = wishes.word("target")?.unwrap_or_default();
-                ledger.charge(&format!("{} of {target}", plan.link.name()), plan.budget)?;
-            }
+            table.check(&encoding, schema)?;
+            let (paid, run) = match ledger {
+                Some(ledger) => {
+                    let target = wishes.word("target")?.unwrap_or_default();
+                    let what = format!("{} of {target}", plan.link.name());
+                    let (paid, run) = ledger.pay(&what, plan.asked(), key)?;
+                    (paid, Some((ledger, run)))
+                }
+                None => (Paid::without_ledger(key), None),
+            };
             let unit = &schema.inner.unit;
             let fitted = watched(py, wishes.tell()?, |watch| match &mut there {
-                Some(there) => there.fit(planned, unit, (key, threads), watch),
+                Some(there) => there.fit(planned, unit, (paid, threads), watch),
                 None => {
                     let reads = Reads { source: &table.source, public: None, encoding: &encoding };
-                    plan.fit_from(reads, unit, key, threads, watch)
+                    plan.fit_from(reads, unit, paid, threads, watch)
                 }
             });
             let raised = there.and_then(There::raised);
             let mut model = raised.map_or(fitted, Err)?;
+            if let Some((ledger, run)) = run {
+                ledger.finish(&run);
+            }
             model.certificate.public.extend(public);
+            model.certificate.not_covered.extend(not_covered);
+            model.parameters = parameters;
             Ok(Model(model))
         })
     }
@@ -185,19 +197,50 @@ impl Model {
         self.0.encoding.predicting().columns().map(Into::into).collect()
     }
 
-    /// All weights, one class after the other.
+    /// All weights, one class after the other: of features as the schema encodes them, within [-1, 1], or as they are expanded.
     #[getter]
     fn weights(&self) -> Vec<f64> {
-        self.0.weights.clone()
+        parts(self.0.affine()).1
     }
 
-    /// The intercept, or one for every class.
+    /// The intercept that goes with them, or one for every class.
     #[getter]
     fn intercepts(&self) -> Vec<f64> {
-        match self.0.link {
-            Link::Softmax => self.0.intercepts.clone(),
-            _ => vec![self.0.intercept],
-        }
+        parts(self.0.affine()).0
+    }
+
+    /// Intercepts and weights of features as the model sees them: centred and scaled, where it does that.
+    fn scaled(&self) -> (Vec<f64>, Vec<f64>) {
+        parts(self.0.scaled())
+    }
+
+    /// The same of columns in their own units, categories as 0 and 1. None where features are expanded.
+    fn natural(&self) -> Option<(Vec<f64>, Vec<f64>)> {
+        self.0.natural().map(parts)
+    }
+
+    /// Whether rows far from the centre are clipped, so that the model is a weighted sum for the others only.
+    #[getter]
+    fn clips_rows(&self) -> bool {
+        self.0.rows.is_some()
+    }
+
+    /// What tells the model file from any other; None if it was read from a file that has none.
+    #[getter]
+    fn digest(&self) -> Option<String> {
+        self.0.digest()
+    }
+
+    /// The column that is predicted.
+    #[getter]
+    fn target(&self) -> &str {
+        &self.0.target
+    }
+
+    /// The parameters of the estimator, as JSON, if the file has them.
+    #[getter]
+    fn parameters(&self) -> Option<String> {
+        self.0.parameters.as_ref().map(|all| serde_json::to_string(all).expect("plain fields"))
     }
 
     /// What is fitted: linear, relu, robust, quantile, logistic, svm or softmax.
@@ -278,6 +321,13 @@ impl Model {
             Ok(bytes(py, &said.map_err(raise)?))
         })
     }
+}
+
+/// All intercepts, and all weights.
+fn parts(sums: Vec<quietly::Affine>) -> (Vec<f64>, Vec<f64>) {
+    let (intercepts, weights): (Vec<f64>, Vec<Vec<f64>>) =
+        sums.into_iter().map(|sum| (sum.intercept, sum.weights)).unzip();
+    (intercepts, weights.concat())
 }
 
 /// How many threads may work: none or fewer than one means one for every core.

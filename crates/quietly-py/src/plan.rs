@@ -26,13 +26,13 @@ impl Plan {
     /// What the fit will cost: the certified upper bound on epsilon. Never above what was asked.
     #[getter]
     fn epsilon(&self) -> f64 {
-        self.0.epsilon
+        self.0.unit_epsilon()
     }
 
     /// The delta at which it holds.
     #[getter]
     fn delta(&self) -> f64 {
-        self.0.budget.delta()
+        self.0.asked().delta()
     }
 
     /// About how many rows there are, as it was declared.
@@ -115,6 +115,21 @@ impl Wishes<'_, '_> {
         self.get(name, "a word")
     }
 
+    /// What the certificate must say that it does not cover, beside what it always says.
+    pub(crate) fn not_covered(&self) -> PyResult<Vec<String>> {
+        Ok(self.get("not_covered", "a list of sentences")?.unwrap_or_default())
+    }
+
+    /// The parameters that the model file is to keep for `load`, which come as JSON.
+    pub(crate) fn parameters(
+        &self,
+    ) -> PyResult<Option<serde_json::Map<String, serde_json::Value>>> {
+        let wrong =
+            |_| exception("ParameterError", "the parameters cannot be written to a file", None);
+        let text = self.word("parameters")?;
+        text.map(|text| serde_json::from_str(&text).map_err(wrong)).transpose()
+    }
+
     /// The encoding of a table with these columns, and the plan; `sparse` if the table leaves zeros out.
     pub(crate) fn plan(
         &self,
@@ -131,7 +146,7 @@ impl Wishes<'_, '_> {
             encoding = encoding.zero_stays_zero();
         }
         let rows = self.count("rows")?.unwrap_or(schema.inner.rows);
-        let plan = asked.plan(&encoding, rows, self.budget(rows)?);
+        let plan = asked.plan(&encoding, rows, self.budget(rows, schema)?);
         Ok((encoding, plan.map_err(raise)?))
     }
 
@@ -139,8 +154,8 @@ impl Wishes<'_, '_> {
         relation(&self.word("neighbours")?.unwrap_or_default())
     }
 
-    /// What may be spent on about so many rows.
-    pub(crate) fn budget(&self, rows: u64) -> PyResult<Budget> {
+    /// What may be spent on a unit of about so many rows in all.
+    pub(crate) fn budget(&self, rows: u64, schema: &Schema) -> PyResult<Budget> {
         let none = || {
             let message =
                 "epsilon must be a number from 0.001 to 1000, or inf for no privacy, but is None";
@@ -148,7 +163,7 @@ impl Wishes<'_, '_> {
         };
         let epsilon = self.number("epsilon")?.ok_or_else(none)?;
         let budget = Budget::usual(epsilon, self.number("delta")?, rows).map_err(raise)?;
-        Ok(budget.under(self.neighbours()?))
+        budget.under(self.neighbours()?).for_units_of(schema.inner.rows_per_unit).map_err(raise)
     }
 
     /// The operating system's randomness, or that of a seed.

@@ -52,19 +52,29 @@ impl Scaler {
         let wishes = Wishes(wishes);
         let columns = table.source.columns();
         let encoding = Encoding::new(&schema.inner, columns, None, None).map_err(raise)?;
-        let budget = wishes.budget(wishes.count("rows")?.unwrap_or(schema.inner.rows))?;
+        let rows = wishes.count("rows")?.unwrap_or(schema.inner.rows);
+        let budget = wishes.budget(rows, schema)?;
         let (key, threads) = (wishes.key()?, wishes.threads()?);
+        let not_covered = wishes.not_covered()?;
         let yes = |name: &str| wishes.get(name, "True or False").map(|said| said.unwrap_or(true));
         let with = (yes("with_mean")?, yes("with_std")?);
-        if let Some(ledger) = ledger {
-            ledger.charge("means and standard deviations", budget)?;
-        }
+        let (paid, run) = match ledger {
+            Some(ledger) => {
+                let (paid, run) = ledger.pay("means and standard deviations", budget, key)?;
+                (paid, Some((ledger, run)))
+            }
+            None => (quietly::Paid::without_ledger(key), None),
+        };
         let found = watched(py, None, |watch| {
             let unit = &schema.inner.unit;
-            quietly::Moments::of(&table.source, &encoding, unit, budget, key, threads, watch)
+            quietly::Moments::of(&table.source, &encoding, unit, budget, paid, threads, watch)
         });
         let (moments, mut certificate) = found?;
+        if let Some((ledger, run)) = run {
+            ledger.finish(&run);
+        }
         certificate.public.extend(public);
+        certificate.not_covered.extend(not_covered);
         Ok(Scaler { moments, encoding, certificate, with })
     }
 

@@ -26,12 +26,16 @@ use crate::{
 /// columns : dict or None, default None
 ///     What is known of each column, by its name; for names that are no words of Python. "*" stands for all that are not named.
 ///     A range is a pair of numbers, (0, 100): cells beyond it are cut. A category is a list of its values, ["F", "M"]: others
-///     are missing. A dict says more: {"range": (0, 80), "missing": 40}, where missing is a number, "middle" or "drop"; or
+///     are missing. A dict says more: {"range": (0, 80), "missing": 40}, where missing is a number, "middle" or "drop", and
+///     "numbers_in_text": True reads numbers in a column of texts; or
 ///     {"values": ["A", "B"], "other": True}, where all other values make one more.
 /// rows : int or None, default None
 ///     About how many rows there are. It need only be about right.
 /// unit : str, default "row"
-///     What one row is, in a word: this is what is protected.
+///     What one row is, in a word; or what has several rows, if ``rows_per_unit`` says so.
+/// rows_per_unit : int, default 1
+///     How many rows a unit has, at most. Epsilon and delta are then for all of them together. With 1, one row is protected at a time,
+///     and a person with several rows is not protected at that epsilon.
 /// missing : "middle" or "drop", default "middle"
 ///     What becomes of cells of a number that are missing or cannot be read: the middle of the range, or the row counts as none.
 /// features : int or None, default None
@@ -48,12 +52,13 @@ pub(crate) struct Schema {
 #[pymethods]
 impl Schema {
     #[new]
-    #[pyo3(signature = (columns=None, /, *, rows=None, unit=None, missing=None, features=None, **others),
-           text_signature = "(columns=None, /, *, rows=None, unit='row', missing='middle', features=None, **others)")]
+    #[pyo3(signature = (columns=None, /, *, rows=None, unit=None, rows_per_unit=None, missing=None, features=None, **others),
+           text_signature = "(columns=None, /, *, rows=None, unit='row', rows_per_unit=1, missing='middle', features=None, **others)")]
     fn new(
         columns: Option<&Bound<'_, PyAny>>,
         rows: Option<&Bound<'_, PyAny>>,
         unit: Option<&Bound<'_, PyAny>>,
+        rows_per_unit: Option<&Bound<'_, PyAny>>,
         missing: Option<&Bound<'_, PyAny>>,
         features: Option<&Bound<'_, PyAny>>,
         others: Option<&Bound<'_, PyDict>>,
@@ -65,6 +70,7 @@ impl Schema {
         let columns = columns.map(|given| given.cast::<PyDict>().map_err(|_| no_dict(given)));
         let columns = columns.transpose()?;
         let mut rules: Vec<(String, Rule)> = Vec::new();
+        let mut numbers_in_text = Vec::new();
         for (name, said) in columns.into_iter().chain(others).flatten() {
             let text = name.extract::<String>();
             let name = text.map_err(|_| {
@@ -75,6 +81,9 @@ impl Schema {
                 return Err(wrong(&format!("column {name:?} is there twice")));
             }
             let rule = rule(&name, &said)?;
+            if is_number_in_text(&said) {
+                numbers_in_text.push(name.clone());
+            }
             rules.push((name, rule));
         }
         let missing = match missing.map(|said| (said, said.extract::<String>())) {
@@ -100,8 +109,18 @@ impl Schema {
                 said.extract().map_err(no_word)?
             }
         };
-        let schema =
-            quietly::Schema { rows: rows.unwrap_or(1), unit, missing, features, columns: rules };
+        let rows_per_unit = count("rows_per_unit", rows_per_unit)?.unwrap_or(1);
+        let declared = rows.unwrap_or(1);
+        let schema = quietly::Schema {
+            rows: declared,
+            unit,
+            rows_per_unit,
+            missing,
+            features,
+            columns: rules,
+            numbers_in_text,
+            ..Default::default()
+        };
         Schema::checked(&schema.to_toml(), rows.is_some())
     }
 
@@ -140,6 +159,12 @@ impl Schema {
         self.has_rows.then_some(self.inner.rows)
     }
 
+    /// How many rows a unit has, at most.
+    #[getter]
+    fn rows_per_unit(&self) -> u64 {
+        self.inner.rows_per_unit
+    }
+
     /// The names of the columns that are described; "*" stands for all others.
     #[getter]
     fn columns(&self) -> Vec<String> {
@@ -150,6 +175,9 @@ impl Schema {
     fn with_column(&self, name: String, said: &Bound<'_, PyAny>) -> PyResult<Self> {
         let rule = rule(&name, said)?;
         let mut inner = self.inner.clone();
+        if is_number_in_text(said) {
+            inner.numbers_in_text.push(name.clone());
+        }
         inner.columns.push((name, rule));
         Schema::checked(&inner.to_toml(), self.has_rows)
     }
@@ -161,11 +189,14 @@ impl Schema {
         Schema { inner, has_rows: self.has_rows }
     }
 
-    /// What a column holds, as the schema says: "range", "texts", "numbers", "truths" or "values"; None if it does not say. Texts that are
+    /// What a column holds, as the schema says: "range", "numbers in texts", "texts", "numbers", "truths" or "values"; None if it does not say. Texts that are
     /// numbers or truths count as such: they are found among these, too.
     fn holds(&self, name: &str) -> Option<&'static str> {
         let (_, rule) = self.inner.columns.iter().find(|(column, _)| column == name)?;
-        let Rule::Values { values, .. } = rule else { return Some("range") };
+        let Rule::Values { values, .. } = rule else {
+            let insists = self.inner.numbers_in_text.iter().any(|column| column == name);
+            return Some(if insists { "numbers in texts" } else { "range" });
+        };
         let kind = |value: &Value| match value {
             Value::Bool(_) => "truths",
             Value::Number(_) => "numbers",
@@ -177,6 +208,12 @@ impl Schema {
         };
         let first = kind(values.first()?);
         Some(if values.iter().all(|value| kind(value) == first) { first } else { "values" })
+    }
+
+    /// Whether the first line of CSV holds names, even where they look like data.
+    #[getter]
+    fn header(&self) -> bool {
+        self.inner.header
     }
 
     /// How many features libsvm text has.
@@ -213,18 +250,22 @@ fn rule(name: &str, said: &Bound<'_, PyAny>) -> PyResult<Rule> {
             (None, Some(values)) => rule(name, &values)?,
             _ => return Err(want()),
         };
-        let known = match rule {
-            Rule::Range { .. } => ["range", "missing"],
-            Rule::Values { .. } => ["values", "other"],
+        let known: &[&str] = match rule {
+            Rule::Range { .. } => &["range", "missing", "numbers_in_text"],
+            Rule::Values { .. } => &["values", "other"],
         };
         for key in dict.keys() {
             let key = key.extract::<String>().map_err(|_| want())?;
             if !known.contains(&key.as_str()) {
-                let [first, second] = known;
                 return Err(wrong(&format!(
-                    "column {name:?} has {first}, beside which there may be {second}, but not {key:?}"
+                    "column {name:?} has {}, beside which there may be {}, but not {key:?}",
+                    known[0],
+                    known[1..].join(" or ")
                 )));
             }
+        }
+        if dict.get_item("numbers_in_text")?.is_some_and(|said| said.extract::<bool>().is_err()) {
+            return Err(want());
         }
         let (missing, other) = (dict.get_item("missing")?, dict.get_item("other")?);
         return match rule {
@@ -263,6 +304,12 @@ fn rule(name: &str, said: &Bound<'_, PyAny>) -> PyResult<Rule> {
         PyErr::warn(said.py(), &said.py().get_type::<pyo3::exceptions::PyUserWarning>(), &text, 1)?;
     }
     Ok(Rule::Values { values, other: false })
+}
+
+/// Whether the rule of a range insists that texts of the column are numbers.
+fn is_number_in_text(said: &Bound<'_, PyAny>) -> bool {
+    let said = said.cast::<PyDict>().ok().and_then(|dict| dict.get_item("numbers_in_text").ok()?);
+    said.is_some_and(|said| said.extract().unwrap_or(false))
 }
 
 /// Two ends; none if it is something else.

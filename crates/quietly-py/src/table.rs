@@ -7,7 +7,7 @@ use pyo3::{
     prelude::*,
     types::{PyList, PyTuple},
 };
-use quietly::{Key, ReadOptions, Source};
+use quietly::{Encoding, Key, ReadOptions, Source};
 
 use crate::{
     borrow,
@@ -25,10 +25,19 @@ pub(crate) struct Table {
 #[pymethods]
 impl Table {
     /// Files that make one table.
+    ///
+    /// `names` are public names, of a schema or a model: a first line of CSV with none of them is a row of data. `header` insists
+    /// that the first line has names.
     #[staticmethod]
-    #[pyo3(signature = (paths, features=None))]
-    fn open(paths: Vec<PathBuf>, features: Option<usize>) -> PyResult<Self> {
-        let options = ReadOptions { features, ..ReadOptions::default() };
+    #[pyo3(signature = (paths, features=None, names=None, header=false))]
+    fn open(
+        paths: Vec<PathBuf>,
+        features: Option<usize>,
+        names: Option<Vec<String>>,
+        header: bool,
+    ) -> PyResult<Self> {
+        let names = names.unwrap_or_default();
+        let options = ReadOptions { features, header, names, ..ReadOptions::default() };
         guard(|| {
             let source = Source::open(&paths, &options).map_err(raise)?;
             Ok(Table { source, rows: None })
@@ -71,6 +80,19 @@ impl Table {
 }
 
 impl Table {
+    /// Whether types of the files' columns can hold what the schema says of them: types are public, and refused before a charge. Columns in
+    /// memory were looked at in Python, where objects that may hold numbers are not yet texts.
+    pub(crate) fn check(
+        &self,
+        encoding: &Encoding,
+        schema: &crate::schema::Schema,
+    ) -> PyResult<()> {
+        match self.source.files().next() {
+            Some(_) => self.source.check(encoding, Some(&schema.inner)).map_err(raise),
+            None => Ok(()),
+        }
+    }
+
     fn side_by_side(parts: Vec<(Option<Vec<String>>, Bound<'_, PyAny>)>) -> PyResult<Self> {
         let mut columns = Vec::new();
         let mut all = Vec::new();

@@ -45,8 +45,11 @@ fn tune(
     let columns = table.source.columns();
     let encoding = Encoding::new(&schema.inner, columns, None, Some(&target)).map_err(raise)?;
     let rows = first.count("rows")?.unwrap_or(schema.inner.rows);
-    let budget = first.budget(rows)?;
+    let budget = first.budget(rows, schema)?;
     let (key, threads) = (first.key()?, first.threads()?);
+    let not_covered = first.not_covered()?;
+    let parameters = candidates.iter().map(|c| Wishes(c).parameters());
+    let mut parameters = parameters.collect::<PyResult<Vec<_>>>()?;
     let training = match validation {
         Some(_) => rows,
         None if (0.01..=0.9).contains(&share) => ((rows as f64) * (1.0 - share)).round() as u64,
@@ -55,13 +58,20 @@ fn tune(
     let tuning = py
         .detach(|| Tuning::plan(&asked, &encoding, training.max(1), budget, trials, public))
         .map_err(raise)?;
-    if let Some(ledger) = ledger {
-        ledger.charge("the best of a random number of trials", budget)?;
+    for table in validation.into_iter().chain([table]) {
+        table.check(&encoding, schema)?;
     }
     // Coins are thrown for places of rows, and do not see them.
     let parts = match validation {
         Some(_) => None,
         None => Some(split(table, share, &key)?),
+    };
+    let (paid, run) = match ledger {
+        Some(ledger) => {
+            let (paid, run) = ledger.pay("the best of a random number of trials", budget, key)?;
+            (paid, Some((ledger, run)))
+        }
+        None => (quietly::Paid::without_ledger(key), None),
     };
     let (train, held) = match (&parts, validation) {
         (Some((held, train)), _) => (train, held),
@@ -71,9 +81,14 @@ fn tune(
     let held = if public { Validation::Public(held) } else { Validation::Private(held) };
     let reads = Reads { source: train, public: None, encoding: &encoding };
     let (place, score, mut model) = watched(py, first.tell()?, |watch| {
-        tuning.run(reads, held, &schema.inner.unit, &key, threads, watch)
+        tuning.run(reads, held, &schema.inner.unit, paid, threads, watch)
     })?;
+    if let Some((ledger, run)) = run {
+        ledger.finish(&run);
+    }
     model.certificate.public.extend(taken_public);
+    model.certificate.not_covered.extend(not_covered);
+    model.parameters = parameters.swap_remove(place);
     Ok((place, score, Model(model)))
 }
 
