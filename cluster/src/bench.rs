@@ -7,7 +7,7 @@ use std::{
 };
 
 use quietly::{
-    Answer, Asked, Budget, Elsewhere, Encoding, Errand, Error, Family, Keeper, Key, Order, Part,
+    Answer, Asked, Budget, Elsewhere, Encoding, Errand, Error, Family, Keeper, Key, Order, Paid, Part,
     Parts, Private, Question, Reading, Schema, Source, Work, in_tasks, to_bytes,
 };
 use tokio::runtime::Handle;
@@ -34,7 +34,7 @@ impl Keeper for Rows {
         let address = self.engine.address();
         let bytes = to_bytes(&work);
         let done = tokio::task::block_in_place(|| self.handle.block_on(self.engine.done(bytes)));
-        let answer = done.and_then(|done| work.answer(&done).ok_or("another answer".into()));
+        let answer = done.and_then(|done| work.answer(&done).map_err(|e| e.to_string()));
         answer.map_err(|why| Error::Elsewhere { address, why })
     }
 }
@@ -145,6 +145,6 @@ fn fitted(
     let mut timed = Timed { rows, times: Vec::new() };
     let mut from = Elsewhere { rows: &mut timed, records: 0, allocation: None, journal: None };
     let quiet = &mut |_| ControlFlow::Continue(());
-    let model = plan.fit_elsewhere(&mut from, encoding, "row", Key::from_seed(1), 2, quiet);
+    let model = plan.fit_elsewhere(&mut from, encoding, "row", Paid::without_ledger(Key::from_seed(1)), 2, quiet);
     Ok((model.map_err(|e| e.to_string())?.to_json(), timed.times))
 }

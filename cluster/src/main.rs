@@ -15,10 +15,13 @@ mod codec;
 mod example;
 mod executor;
 mod logging;
+mod ours;
 mod relay;
+mod roots;
 mod scheduler;
 mod scratch;
 mod tasks;
+mod token;
 
 /// The parts of a cluster that quietly can fit tables on
 #[derive(Parser, Debug)]
@@ -37,6 +40,8 @@ enum Verb {
     Scheduler(Scheduler),
     /// Do tasks; there is one on every machine, or several
     Executor(Executor),
+    /// Print a new token for a cluster: all of its parts find it in QUIETLY_CLUSTER_TOKEN
+    Token,
     /// Write a made-up Parquet table to try a cluster on
     Example(Example),
     /// What a cluster carries beside one machine, on a made-up table
@@ -55,7 +60,7 @@ struct Binding {
     /// The address to listen at; others than this machine's own need --private-network
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     bind: IpAddr,
-    /// Nobody but the cluster can reach this network: what goes over it is neither encrypted nor checked
+    /// Nobody but the cluster can reach this network: what goes over it is not encrypted
     #[arg(long)]
     private_network: bool,
 }
@@ -67,8 +72,8 @@ impl Binding {
             return Ok(self.bind);
         }
         Err(format!(
-            "--bind must be 127.0.0.1 or ::1, but is {}: sums that pass between the parts of a cluster are private, and neither \
-             encrypted nor checked; add --private-network if nobody else can reach that network",
+            "--bind must be 127.0.0.1 or ::1, but is {}: sums that pass between the parts of a cluster are private, and not \
+             encrypted; add --private-network if nobody else can reach that network",
             self.bind
         ))
     }
@@ -102,6 +107,12 @@ struct Executor {
     /// Where sums are kept for a while; a new folder for temporary files by default
     #[arg(long, value_name = "FOLDER")]
     scratch: Option<PathBuf>,
+    /// The folder of the tables: files outside of it are not read
+    #[arg(long, value_name = "FOLDER")]
+    data_root: PathBuf,
+    /// The folder for tables that are prepared: without it, or outside of it, none is written
+    #[arg(long, value_name = "FOLDER")]
+    scratch_root: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -146,6 +157,7 @@ fn place(address: &str) -> Result<(String, u16), String> {
 }
 
 fn main() -> ExitCode {
+    quietly::forbid_core_files();
     // What a bug says may be about a row: only where it was is told.
     std::panic::set_hook(Box::new(|info| {
         let at = info.location().map(|at| format!(" at {}, line {}", at.file(), at.line()));
@@ -161,6 +173,7 @@ fn main() -> ExitCode {
                 Verb::Executor(asked) => executor::run(&asked).await,
                 Verb::Bench(asked) => bench::run(&asked).await,
                 Verb::Example(asked) => example::run(&asked),
+                Verb::Token => token::Token::fresh().map(|token| println!("{}", token.hex())),
                 Verb::Relay { scheduler } => relay::run(&scheduler).await,
             }
         }),

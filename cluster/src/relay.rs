@@ -24,7 +24,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::{codec, place, scheduler::MESSAGE, tasks::Table};
+use crate::{codec, place, scheduler::MESSAGE, tasks::Table, token::Token};
 
 /// How often work is given to the engine before it is given up.
 const TRIES: u32 = 3;
@@ -34,9 +34,9 @@ const PATIENCE: Duration = Duration::from_secs(25);
 /// The host and the port of a scheduler.
 type Place = (String, u16);
 
-/// What an executor sends to its client: the one place where an answer leaves a worker, on its way to where noise is added.
+/// What an executor sends to its client: the one place where an answer leaves a worker, on its way to the process that adds noise.
 pub(crate) fn sent(answer: Private<Vec<u8>>) -> Vec<u8> {
-    answer.declassify()
+    answer.sent_to_driver()
 }
 
 pub(crate) async fn run(scheduler: &str) -> Result<(), String> {
@@ -52,12 +52,14 @@ pub(crate) async fn run(scheduler: &str) -> Result<(), String> {
 pub(crate) struct Engine {
     scheduler: String,
     place: Place,
+    token: Token,
     session: Option<SessionContext>,
 }
 
 impl Engine {
     pub(crate) fn new(scheduler: &str) -> Result<Self, String> {
-        Ok(Engine { scheduler: scheduler.into(), place: place(scheduler)?, session: None })
+        let (place, token) = (place(scheduler)?, Token::wanted()?);
+        Ok(Engine { scheduler: scheduler.into(), place, token, session: None })
     }
 
     pub(crate) fn address(&self) -> String {
@@ -73,7 +75,10 @@ impl Engine {
     }
 
     async fn reply(&mut self, bytes: Vec<u8>) -> Result<Reply, String> {
-        let tasks = Table::new(bytes).map_err(|e| e.to_string())?;
+        let tasks = match Table::new(bytes) {
+            Ok(tasks) => tasks,
+            Err(other) => return Ok(Reply::Refused(format!("quietly-cluster: {other}"))),
+        };
         let mut tries = 0;
         loop {
             tries += 1;
@@ -103,7 +108,10 @@ impl Engine {
         }
         match &mut self.session {
             Some(session) => collected(session, tasks).await,
-            none => collected(none.insert(connected(&self.scheduler).await?), tasks).await,
+            none => {
+                let session = connected(&self.scheduler, &self.token).await?;
+                collected(none.insert(session), tasks).await
+            }
         }
     }
 }
@@ -182,10 +190,11 @@ fn received() -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-async fn connected(scheduler: &str) -> Result<SessionContext, String> {
+async fn connected(scheduler: &str, token: &Token) -> Result<SessionContext, String> {
     let config = SessionConfig::new_with_ballista()
-        .with_ballista_logical_extension_codec(Arc::new(codec::Logical::default()))
-        .with_ballista_physical_extension_codec(Arc::new(codec::Physical::default()))
+        .with_ballista_logical_extension_codec(Arc::new(codec::Logical(token.clone())))
+        .with_ballista_physical_extension_codec(Arc::new(codec::Physical::new(token.clone(), None)))
+        .with_ballista_override_create_grpc_client_endpoint(token.endpoint())
         .with_ballista_grpc_client_max_message_size(MESSAGE as usize);
     let state = SessionStateBuilder::new().with_config(config).with_default_features().build();
     let session = SessionContext::remote_with_state(scheduler, state).await;

@@ -23,7 +23,9 @@ use datafusion::{
     },
 };
 use futures::StreamExt;
-use quietly::{Load, Order, Work, from_bytes, to_bytes};
+use quietly::{Foreign, Load, Order, Work, from_bytes, to_bytes};
+
+use crate::roots::Roots;
 
 /// The work of one step, as the client sends it. It is never printed: it may hold secrets.
 #[derive(Clone)]
@@ -34,7 +36,7 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(bytes: Vec<u8>) -> Result<Self> {
-        let work = from_bytes(&bytes).ok_or_else(other_version)?;
+        let work = from_bytes(&bytes).map_err(other_build)?;
         Ok(Table { bytes: Arc::new(bytes), work: Arc::new(work) })
     }
 
@@ -44,8 +46,8 @@ impl Table {
     }
 }
 
-fn other_version() -> DataFusionError {
-    DataFusionError::Plan("this is not work for a cluster of this version".into())
+fn other_build(why: Foreign) -> DataFusionError {
+    DataFusionError::Plan(why.to_string())
 }
 
 impl fmt::Debug for Table {
@@ -81,7 +83,7 @@ impl TableProvider for Table {
         let to_do: Vec<Vec<RecordBatch>> =
             self.work.tasks.iter().enumerate().map(row).collect::<Result<_>>()?;
         let to_do = MemorySourceConfig::try_new_exec(&to_do, to_do_schema(), None)?;
-        Ok(Arc::new(Tasks::new(to_bytes(&self.work.order), to_do)?))
+        Ok(Arc::new(Tasks::new(to_bytes(&self.work.order), to_do, None)))
     }
 }
 
@@ -106,22 +108,27 @@ fn done_schema() -> SchemaRef {
 #[derive(Clone)]
 pub(crate) struct Tasks {
     pub(crate) bytes: Arc<Vec<u8>>,
-    order: Arc<Order>,
+    /// An executor of another build answers so, rather than fail: then the client is told why.
+    order: Result<Arc<Order>, Foreign>,
     to_do: Arc<dyn ExecutionPlan>,
+    roots: Option<Arc<Roots>>,
     properties: Arc<PlanProperties>,
 }
 
 impl Tasks {
-    pub(crate) fn new(bytes: Vec<u8>, to_do: Arc<dyn ExecutionPlan>) -> Result<Self> {
-        let order = from_bytes(&bytes).ok_or_else(other_version)?;
+    pub(crate) fn new(
+        bytes: Vec<u8>,
+        to_do: Arc<dyn ExecutionPlan>,
+        roots: Option<Arc<Roots>>,
+    ) -> Self {
+        let order = from_bytes(&bytes).map(Arc::new);
         let properties = PlanProperties::new(
             EquivalenceProperties::new(done_schema()),
             to_do.output_partitioning().clone(),
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
-        let (bytes, order, properties) = (Arc::new(bytes), Arc::new(order), Arc::new(properties));
-        Ok(Tasks { bytes, order, to_do, properties })
+        Tasks { bytes: Arc::new(bytes), order, to_do, roots, properties: Arc::new(properties) }
     }
 }
 
@@ -167,8 +174,8 @@ impl ExecutionPlan for Tasks {
         mut children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let to_do = children.pop().ok_or_else(other_version)?;
-        Ok(Arc::new(Tasks::new(self.bytes.to_vec(), to_do)?))
+        let to_do = children.pop().ok_or_else(|| other_build(Foreign::Bytes))?;
+        Ok(Arc::new(Tasks::new(self.bytes.to_vec(), to_do, self.roots.clone())))
     }
 
     fn with_new_children(
@@ -180,24 +187,42 @@ impl ExecutionPlan for Tasks {
     }
 
     fn execute(&self, at: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let (order, to_do) = (self.order.clone(), self.to_do.execute(at, context)?);
-        let done = to_do.then(move |batch| done(order.clone(), batch));
+        let (order, roots) = (self.order.clone(), self.roots.clone());
+        let to_do = self.to_do.execute(at, context)?;
+        let done = to_do.then(move |batch| done(order.clone(), roots.clone(), batch));
         Ok(Box::pin(RecordBatchStreamAdapter::new(done_schema(), done)))
     }
 }
 
+/// Does one task, unless it is for another build or for files that this executor does not touch.
+fn done_here(
+    order: Result<Arc<Order>, Foreign>,
+    roots: Option<&Roots>,
+    loads: &[Load],
+) -> Result<Vec<u8>, String> {
+    let order = order.map_err(|other| format!("an executor refuses: {other}"))?;
+    let roots = roots.ok_or("tasks are done by executors alone")?;
+    let loads = roots.admitted(&order, loads)?;
+    order.run(&loads).map(crate::relay::sent).map_err(|error| error.to_string())
+}
+
 /// Does the tasks of a batch, one after the other.
-async fn done(order: Arc<Order>, batch: Result<RecordBatch>) -> Result<RecordBatch> {
+async fn done(
+    order: Result<Arc<Order>, Foreign>,
+    roots: Option<Arc<Roots>>,
+    batch: Result<RecordBatch>,
+) -> Result<RecordBatch> {
     let batch = batch?;
     let (mut numbers, mut fine, mut whats) = (Vec::new(), Vec::new(), Vec::new());
-    for (number, loads) in to_do(&batch).ok_or_else(other_version)? {
-        let order = order.clone();
+    for (number, loads) in to_do(&batch).ok_or_else(|| other_build(Foreign::Bytes))? {
+        let (order, roots) = (order.clone(), roots.clone());
         // Reading and adding up take the thread for a while.
-        let done = tokio::task::spawn_blocking(move || order.run(&loads)).await;
+        let work = move || done_here(order, roots.as_deref(), &loads);
+        let done = tokio::task::spawn_blocking(work).await;
         let (good, what) = match done {
-            Ok(Ok(answer)) => (true, crate::relay::sent(answer)),
+            Ok(Ok(answer)) => (true, answer),
             // A file that cannot be read will not be read by another, either: it is no failure of the engine's.
-            Ok(Err(why)) => (false, why.to_string().into_bytes()),
+            Ok(Err(why)) => (false, why.into_bytes()),
             // What it said may be about a row.
             Err(_) => return Err(DataFusionError::Execution("a task was broken off".into())),
         };
@@ -218,5 +243,30 @@ fn to_do(batch: &RecordBatch) -> Option<Vec<(u32, Vec<Load>)>> {
     let numbers: &UInt32Array = batch.column(0).as_any().downcast_ref()?;
     let loads: &BinaryArray = batch.column(1).as_any().downcast_ref()?;
     let rows = 0..batch.num_rows();
-    rows.map(|row| Some((numbers.value(row), from_bytes(loads.value(row))?))).collect()
+    rows.map(|row| Some((numbers.value(row), from_bytes(loads.value(row)).ok()?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use quietly::Build;
+
+    use super::*;
+
+    /// An executor that gets an order of another build, or one for files outside of its folders, does nothing and says why.
+    #[test]
+    fn orders_of_another_build_are_refused_by_version() {
+        let place = tempfile::tempdir().unwrap();
+        let roots = Roots::new(place.path(), None).unwrap();
+        let ours = to_bytes(&Order::Check);
+        let line = Build::this().line();
+        let other = line.replace(line.rsplit_once(' ').unwrap().1, "00000000deadbeef");
+        let theirs = [other.as_bytes(), &ours[line.len()..]].concat();
+        let done = |bytes: &[u8]| done_here(from_bytes(bytes).map(Arc::new), Some(&roots), &[]);
+        assert!(done(&ours).is_ok());
+        let refused = done(&theirs).unwrap_err();
+        assert!(refused.contains("an executor refuses: this is quietly "), "{refused}");
+        assert!(refused.contains("sources 00000000deadbeef"), "{refused}");
+        assert!(Table::new(theirs).unwrap_err().to_string().contains("00000000deadbeef"));
+        assert!(done_here(from_bytes(&ours).map(Arc::new), None, &[]).is_err());
+    }
 }

@@ -17,6 +17,16 @@ fn quietly() -> PathBuf {
     std::env::var_os("QUIETLY").map_or(default, PathBuf::from)
 }
 
+/// The token of all clusters here.
+const TOKEN: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+/// `quietly-cluster` with these words, with the token.
+fn part(words: &[&str]) -> Command {
+    let mut command = Command::new(CLUSTER);
+    command.args(words).env("QUIETLY_CLUSTER_TOKEN", TOKEN);
+    command
+}
+
 /// Processes that end with the test, and their folder.
 struct Cluster {
     place: tempfile::TempDir,
@@ -36,9 +46,12 @@ impl Cluster {
 
     fn add_executor(&mut self) {
         let log = format!("executor-{}.log", self.executors.len());
-        let child = Command::new(CLUSTER)
-            .args(["executor", &self.address, "--cores", "1", "--verbose", "--scratch"])
+        let child = part(&["executor", &self.address, "--cores", "1", "--verbose", "--scratch"])
             .arg(self.path("scratch"))
+            .arg("--data-root")
+            .arg(self.place.path())
+            .arg("--scratch-root")
+            .arg(self.place.path())
             .stdout(Stdio::null())
             .stderr(fs::File::create(self.path(&log)).unwrap())
             .spawn()
@@ -86,6 +99,7 @@ impl Cluster {
             .args(words.split_whitespace())
             .current_dir(self.place.path())
             .env("PATH", format!("{beside}:{path}"))
+            .env("QUIETLY_CLUSTER_TOKEN", TOKEN)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
@@ -118,8 +132,7 @@ impl Drop for Cluster {
 
 /// A scheduler at a port, or at any that is free.
 fn scheduler(place: &Path, port: u16, log: &str) -> (Child, String) {
-    let mut child = Command::new(CLUSTER)
-        .args(["scheduler", "--verbose", "--port", &port.to_string()])
+    let mut child = part(&["scheduler", "--verbose", "--port", &port.to_string()])
         .stdout(Stdio::piped())
         .stderr(fs::File::create(place.join(log)).unwrap())
         .spawn()
@@ -212,7 +225,11 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
     succeeded(&cluster.quietly(&fit("here", "--output here.quietly")).output().unwrap());
     let jobs = cluster.finished_jobs();
     succeeded(&cluster.away(&fit("there", "--output there.quietly")).output().unwrap());
-    assert_eq!(cluster.finished_jobs() - jobs, 25, "a question for every step");
+    assert_eq!(
+        cluster.finished_jobs() - jobs,
+        26,
+        "a look at builds, and a question for every step"
+    );
     let model = |name: &str| fs::read_to_string(cluster.path(name)).unwrap();
     assert_eq!(model("here.quietly"), model("there.quietly"));
     // But for the allocation, which the certificate records.
@@ -285,7 +302,7 @@ fn a_run_without_executors_ends_and_goes_on_later() {
     // 12 gradients and a histogram of norms, less what was asked before: three jobs had finished, and the sums of the last may have been
     // lost with their executor.
     let more = cluster.finished_jobs() - jobs;
-    assert!((1..=11).contains(&more), "{more}");
+    assert!((1..=12).contains(&more), "{more}");
     let read = |name: &str| fs::read(cluster.path(name)).unwrap();
     assert!(read("here.quietly") == read("there.quietly"));
     assert!(!cluster.path("run.journal").exists());
@@ -380,4 +397,62 @@ fn what_cannot_be_asked_is_said() {
     let output = cluster.away(&words.replace("people ", "people.csv ")).output().unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("error[D18]"));
     assert!(!cluster.path("model.quietly").exists());
+}
+
+/// Strangers: a plain client of the engine, another token, and no token.
+#[test]
+fn strangers_are_refused() {
+    let cluster = Cluster::new(1);
+    cluster.table(1000, 1);
+    fs::write(cluster.path("secret.csv"), "a,b\n4711,2\n").unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let csv = cluster.path("secret.csv").display().to_string();
+    let asked = runtime.block_on(async {
+        use ballista::prelude::SessionContextExt;
+        use datafusion::prelude::{CsvReadOptions, SessionContext};
+        let session = SessionContext::remote(&cluster.address).await?;
+        session.register_csv("t", &csv, CsvReadOptions::new()).await?;
+        session.sql("SELECT * FROM t").await?.collect().await
+    });
+    let said = asked.unwrap_err().to_string();
+    assert!(said.contains("needs its token") && !said.contains("4711"), "{said}");
+    let words = format!("fit linear people {Y} --method full-batch --output model.quietly");
+    for token in ["ff".repeat(32), String::new(), "7".into()] {
+        let output = cluster.away(&words).env("QUIETLY_CLUSTER_TOKEN", &token).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("token") || said.contains("QUIETLY_CLUSTER_TOKEN"), "{said}");
+    }
+    let joined = part(&["executor", &cluster.address, "--cores", "1", "--data-root", "."])
+        .env("QUIETLY_CLUSTER_TOKEN", "ff".repeat(32))
+        .output()
+        .unwrap();
+    assert!(!joined.status.success());
+    assert_eq!(cluster.log().matches("Received register executor").count(), 1);
+    assert!(!cluster.path("model.quietly").exists());
+}
+
+/// Files and folders outside of an executor's own.
+#[test]
+fn an_executor_keeps_to_its_folders() {
+    let cluster = Cluster::new(1);
+    cluster.table(1000, 1);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let outside = elsewhere.path().join("people");
+    fs::create_dir(&outside).unwrap();
+    for entry in fs::read_dir(cluster.path("people")).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, outside.join(path.file_name().unwrap())).unwrap();
+    }
+    let table = outside.display().to_string();
+    let read = format!("fit linear {table} {Y} --method full-batch --output model.quietly");
+    let write =
+        format!("prepare people --steps 25 --output {}", elsewhere.path().join("p").display());
+    for (words, say) in [(read, "--data-root"), (write, "--scratch-root")] {
+        let output = cluster.away(&words).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(say), "{said}");
+    }
+    assert!(!elsewhere.path().join("p").exists() && !cluster.path("model.quietly").exists());
 }
