@@ -19,7 +19,7 @@ TARGET = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 demo:
 	@$(CARGO) build --quiet --release -p quietly-cli
 	@PATH="$(abspath $(TARGET))/release:$$PATH"; \
-	mkdir -p $(TARGET)/demo && cd $(TARGET)/demo && \
+	mkdir -p $(TARGET)/demo && cd $(TARGET)/demo && rm -f days.quietly plain.quietly && \
 	run() { printf '$$ %s\n' "$$*"; "$$@" || exit 1; echo; }; \
 	run quietly example; \
 	run quietly fit linear clinic.csv --target days --schema clinic.schema.toml --epsilon 1 --output days.quietly; \
@@ -44,11 +44,12 @@ test:
 	@$(MAKE) --no-print-directory python
 	@echo "all good"
 
-# The dev profile, which the tests have built already; the tests compare with the command line.
+# The dev profile, which the tests have built already; the tests compare with the command line. The whole workspace is named, as one package
+# alone has other features, and its dependencies would be built again.
 python:
 	@test -x .venv/bin/python || python3 -m venv .venv
 	@.venv/bin/pip install --quiet --disable-pip-version-check maturin numpy scikit-learn pandas polars pyarrow matplotlib pytest mypy
-	@$(CARGO) build --quiet -p quietly-cli
+	@$(CARGO) build --quiet --workspace --bin quietly
 	@VIRTUAL_ENV=$(abspath .venv) .venv/bin/maturin develop --quiet --profile dev
 	@.venv/bin/python -m pytest --quiet
 	@$(MAKE) --no-print-directory python-older
@@ -63,11 +64,9 @@ python-older:
 	@.venv-older/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(TARGET)/wheels-dev/quietly-*.whl
 	@.venv-older/bin/python -m pytest --quiet $(addprefix python/tests/test_,sklearn.py manners.py docs.py)
 
-# Mutated inputs for so many seconds per target; `make test` runs the same targets for a fixed number of inputs. The command is needed by the
-# targets that start it.
+# Mutated inputs for so many seconds per target; `make test` runs the same targets for a fixed number of inputs. 
 SECONDS ?= 60
 fuzz:
-	@$(CARGO) build --quiet -p quietly-cli
 	@QUIETLY_FUZZ_SECONDS=$(SECONDS) $(CARGO) test --quiet -p quietly-fuzz -- --nocapture --test-threads=2
 
 # The speed targets of the Python package, as ratios of one run: a release wheel, scikit-learn and diffprivlib side by side.

@@ -38,6 +38,15 @@ const LONGEST: Duration = Duration::from_secs(10);
 #[global_allocator]
 static LIMITED: cap::Cap<std::alloc::System> = cap::Cap::new(std::alloc::System, MEMORY);
 
+/// Does some work in so many bytes. More is a finding: the process aborts, and the input stays in
+/// the file that the watchdog keeps.
+pub fn within<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    let _ = LIMITED.set_limit((LIMITED.allocated() + bytes).min(MEMORY));
+    let result = work();
+    let _ = LIMITED.set_limit(MEMORY);
+    result
+}
+
 /// Runs `property` on mutated inputs: `runs` of them, or for `QUIETLY_FUZZ_SECONDS`.
 ///
 /// A property fails by returning a sentence, or by a panic.
@@ -78,7 +87,8 @@ pub fn check(target: &str, runs: u64, property: impl Fn(&[u8]) -> Result<(), Str
 
 /// The files of a corpus in the order of their names.
 fn seeds(corpus: &Path) -> Vec<(String, Vec<u8>)> {
-    let entries = fs::read_dir(corpus).map(|all| all.flatten().collect()).unwrap_or(Vec::new());
+    let entries: Vec<fs::DirEntry> =
+        fs::read_dir(corpus).map(|all| all.flatten().collect()).unwrap_or_default();
     let read = |entry: fs::DirEntry| {
         let name = entry.file_name().to_string_lossy().into_owned();
         fs::read(entry.path()).ok().map(|bytes| (name, bytes))
