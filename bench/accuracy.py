@@ -131,7 +131,7 @@ def main():
                 plain = r2(yt, ones(xt) @ np.linalg.lstsq(ones(x), y, rcond=None)[0])
                 for e in EPSILONS:
                     quietly("fit", "linear", train, "--target", "y", "--schema", schema, "--epsilon", e, "--delta", 1e-5,
-                            "--neighbours", "add-remove", "--method", a.method, "--output", model, "--json")
+                            "--neighbours", "add-remove", "--method", a.method, "--output", model, "--force", "--json")
                     quietly("predict", model, test, "--output", out)
                     loss = plain - r2(yt, np.loadtxt(out, skiprows=1))
                     losses[e].append(loss)

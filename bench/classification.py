@@ -66,7 +66,7 @@ def main():
                 for epsilon in EPSILONS:
                     fit = ["fit", "logistic", "train.svm", "--format", "libsvm", "--target", "label"]
                     fit += ["--schema", "s.toml", "--epsilon", str(epsilon), "--delta", "1e-5"]
-                    fit += ["--output", f"m{epsilon}.quietly", "--method", args.method, "--json"]
+                    fit += ["--output", f"m{epsilon}.quietly", "--method", args.method, "--force", "--json"]
                     binary = str(Path(args.quietly).resolve())
                     subprocess.run([binary, *fit], cwd=folder, check=True, capture_output=True)
                     test = ["evaluate", f"m{epsilon}.quietly", "test.svm", "--format", "libsvm", "--json"]

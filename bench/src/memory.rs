@@ -89,7 +89,7 @@ fn schema_of(table: &Path) -> PathBuf {
 fn peak_kib(quietly: &Path, folder: &Path, table: &Path) -> f64 {
     let mut child = Command::new(quietly)
         .args(["fit", "linear", "--method", "one-pass", "--target", "y", "--epsilon", "1"])
-        .args(["--threads", "2", "--json", "--schema"])
+        .args(["--threads", "2", "--json", "--force", "--schema"])
         .arg(schema_of(table))
         .arg("--output")
         .arg(folder.join("model.quietly"))
