@@ -236,17 +236,6 @@ def without_cells(work: Callable[P, R]) -> Callable[P, R]:
     return guarded
 
 
-def without_names(schema: object, work: Callable[[], R]) -> R:
-    """Runs work. Where no schema says which names are public, an error about the types of columns names none of them."""
-    try:
-        return work()
-    except ColumnTypesError:
-        if schema is not None:
-            raise
-    # Raised out here, it has no context that tells the names.
-    raise ColumnTypesError.coded("D13", "the table has columns of types that cannot be read; wanted numbers, texts or booleans")
-
-
 def _place(error: Exception) -> str:
     """The last line of quietly that an exception went through."""
     place, frame = "an unknown place", error.__traceback__

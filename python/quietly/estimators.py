@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from . import files, ledger, pipelines, progress, tables
 from ._quietly import Certificate, Model, Plan, Schema, Table
 from .coefficients import _Coefficients
-from .errors import ColumnTypesError, DataError, MissingColumnsError, ParameterError, QuietlyError, without_cells, without_names
+from .errors import ColumnTypesError, DataError, MissingColumnsError, ParameterError, QuietlyError, without_cells
 from .recorded import check_said, written
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class _Private(_Coefficients, BaseEstimator):
                 # Rows that are elsewhere have no places, which one pass needs.
                 wishes["method"] = "full-batch"
         with progress.shown(self.verbose) as wishes["tell"]:
-            model = without_names(self.schema, lambda: Model.fit(table, schema, wishes, [*public, *chosen], account, there))
+            model = tables.without_names(self.schema, lambda: Model.fit(table, schema, wishes, [*public, *chosen], account, there))
         for warning in model.plan.warnings:
             warnings.warn(warning, UserWarning, stacklevel=3)
         if model.certificate.rows_warning is not None:

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from . import ledger, pipelines, tables
 from ._quietly import Certificate, Scaler, Schema, Table
-from .errors import DataError, ParameterError, without_cells, without_names
+from .errors import DataError, ParameterError, without_cells
 from .estimators import _DEFAULT, _NAMES, _ROWS, NotFittedError, _seed, check_kind
 from .parameters import described
 
@@ -63,7 +63,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             rows, public = table.rows, [*public, _ROWS]
         wishes = {**self.get_params(deep=False), "rows": rows, "random_state": _seed(self.random_state)}
         account, wishes["not_covered"] = ledger.of(self), pipelines.not_covered(self)
-        self._adopt(without_names(self.schema, lambda: Scaler.fit(table, schema, wishes, public, account)))
+        self._adopt(tables.without_names(self.schema, lambda: Scaler.fit(table, schema, wishes, public, account)))
         self._columns = names
         self.n_features_in_ = len(names)
         if named:

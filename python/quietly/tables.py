@@ -270,3 +270,14 @@ def like_the_fitted(x: Any, columns: list[str], who: str) -> Table:
     if not found.rows:
         raise DataError("0 sample(s) (an empty table) while a minimum of 1 is required.")
     return found
+
+
+def without_names(schema: object, work: Callable[[], Any]) -> Any:
+    """Runs work. Where no schema says which names are public, an error about the types of columns names none of them."""
+    try:
+        return work()
+    except ColumnTypesError:
+        if schema is not None:
+            raise
+    # Raised out here, it has no context that tells the names.
+    raise ColumnTypesError.coded("D13", "the table has columns of types that cannot be read; wanted numbers, texts or booleans")
