@@ -6,6 +6,7 @@
 //!
 //! Inputs start from `corpus/TARGET`: one good file of each format, and every input that ever
 //! broke us. What fails is written to `corpus/TARGET/found-HASH`; commit it with the repair.
+//! `QUIETLY_FUZZ_INPUT=FILE` runs that one input, and the watchdog lets it finish.
 #![forbid(unsafe_code)]
 
 use std::{
@@ -55,6 +56,9 @@ pub fn within<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
 ///
 /// If an input breaks the property. It was then written to the corpus.
 pub fn check(target: &str, runs: u64, property: impl Fn(&[u8]) -> Result<(), String>) {
+    if let Ok(path) = env::var("QUIETLY_FUZZ_INPUT") {
+        return replay(target, Path::new(&path), &property);
+    }
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
     let seeds = seeds(&corpus);
     let seconds: Option<u64> = env::var("QUIETLY_FUZZ_SECONDS").ok().and_then(|s| s.parse().ok());
@@ -81,8 +85,17 @@ pub fn check(target: &str, runs: u64, property: impl Fn(&[u8]) -> Result<(), Str
         }
         done += 1;
     }
-    watchdog.end();
     println!("{target}: {done} inputs in {:.0} s, no finding", started.elapsed().as_secs_f64());
+}
+
+/// One input, to see what it does.
+fn replay(target: &str, path: &Path, property: &impl Fn(&[u8]) -> Result<(), String>) {
+    let input = fs::read(path).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+    let started = Instant::now();
+    let result = attempt(property, &input);
+    let took = started.elapsed();
+    assert!(took <= LONGEST, "{target}: {took:?}, {result:?}");
+    assert!(result.is_ok(), "{target}: {}", result.unwrap_err());
 }
 
 /// The files of a corpus in the order of their names.
@@ -151,16 +164,12 @@ impl Watchdog {
         let _ = fs::write(&self.file, input);
         self.at.store(self.began.elapsed().as_millis() as u64, Relaxed);
     }
-
-    fn end(&self) {
-        self.over.store(true, Relaxed);
-        let _ = fs::remove_file(&self.file);
-    }
 }
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
         self.over.store(true, Relaxed);
+        let _ = fs::remove_file(&self.file);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Any text as a schema: nothing panics or grows without bound, and what parses is what it prints.
 use quietly::{Budget, Link, Regression};
-use quietly_data::{Encoding, Error, Options, Schema, Source};
+use quietly_data::{Encoding, Error, Options, Schema, Source, is_hidden};
 use quietly_fuzz::arbitrary::Unstructured;
 
 /// Keys and values; a tenth of what is built is taken from anywhere.
@@ -35,7 +35,13 @@ fn built(choices: &mut Unstructured<'_>) -> String {
     let mut text = String::from("rows = 100\n[columns]\n");
     while let Ok(choice) = choices.arbitrary::<u8>() {
         match usize::from(choice) {
-            noise @ 230.. => text.insert(noise % (text.len() + 1), char::from(choice & 0x7F)),
+            noise @ 230.. => {
+                let mut at = noise % (text.len() + 1);
+                while !text.is_char_boundary(at) {
+                    at -= 1;
+                }
+                text.insert(at, char::from(choice & 0x7F));
+            }
             piece => text += PIECES[piece % PIECES.len()],
         }
         if text.len() > 4000 {
@@ -50,6 +56,9 @@ fn sound(text: &str) -> Result<(), String> {
     let Ok(schema) = Schema::parse(text) else { return Ok(()) };
     if Schema::parse(&schema.to_toml()).as_ref() != Ok(&schema) {
         return Err("what it prints is another schema".into());
+    }
+    if schema.to_toml().chars().any(|c| c != '\n' && is_hidden(c)) {
+        return Err("a hidden character survives".into());
     }
     let columns: Vec<String> = schema.columns.iter().map(|(name, _)| name.clone()).collect();
     let target = columns.last().map(String::as_str);

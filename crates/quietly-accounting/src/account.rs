@@ -1,6 +1,6 @@
 //! What a list of mechanisms costs together, as an interval, refined until it is narrow.
 use crate::{
-    cells::{Grid, Side},
+    cells::Side,
     compose::{Curve, Target, Term, compose, tilt},
     gaussian,
     interval::Interval,
@@ -33,6 +33,8 @@ const COARSENINGS: usize = 12;
 pub(crate) enum Profile {
     Composed(Curve),
     Allocated(Law, Direction, Side),
+    /// Nothing is known.
+    Unknown(Side),
 }
 
 impl Profile {
@@ -41,13 +43,15 @@ impl Profile {
             Profile::Composed(curve) => curve.delta(epsilon),
             Profile::Allocated(law, Direction::Removed, side) => law.delta_removed(epsilon, *side),
             Profile::Allocated(law, Direction::Added, side) => law.delta_added(epsilon, *side),
+            Profile::Unknown(Side::Above) => 1.0,
+            Profile::Unknown(Side::Below) => 0.0,
         }
     }
 
     fn epsilon(&self, target: f64) -> f64 {
         match self {
             Profile::Composed(curve) => curve.epsilon(target),
-            Profile::Allocated(_, _, side) => {
+            Profile::Allocated(_, _, side) | Profile::Unknown(side) => {
                 let (low, high) = crossing(|e| exceeds(self.delta(e), target));
                 if *side == Side::Above { high } else { low }
             }
@@ -216,9 +220,11 @@ impl Account {
         resolution
     }
 
-    /// Makes the step divide the first atom's loss.
+    /// Makes the step divide the first atom's loss that is no smaller. It gets at most twice as fine: a step that followed
+    /// a loss of 1e-6 would put millions of cells under a Gaussian beside it.
     fn align(&self, resolution: &mut Resolution) {
-        if let Some(unit) = self.parts.iter().find_map(|(p, _)| p.unit()) {
+        let mut units = self.parts.iter().filter_map(|(p, _)| p.unit());
+        if let Some(unit) = units.find(|unit| *unit >= resolution.step) {
             resolution.step = unit / (unit / resolution.step).ceil();
         }
     }
@@ -281,8 +287,12 @@ impl Account {
         let directions =
             if parts.iter().all(|(p, _)| p.is_symmetric()) { &both[..1] } else { &both[..] };
         let profile = |&direction: &Direction| {
-            let grid = |r: &Ready<'_>| -> Grid { r.cells(direction, side, resolution).grid(side) };
-            let terms: Vec<Term> = ready.iter().map(|(r, t)| (grid(r), *t)).collect();
+            let term = |(r, t): &(Ready<'_>, u64)| -> Option<Term> {
+                Some((r.cells(direction, side, resolution)?.grid(side), *t))
+            };
+            let Some(terms) = ready.iter().map(term).collect::<Option<Vec<Term>>>() else {
+                return Some(Profile::Unknown(side));
+            };
             compose(&terms, tilt(&terms, target), side).map(Profile::Composed)
         };
         directions.iter().map(profile).collect()

@@ -131,8 +131,9 @@ impl Law {
     }
 
     /// The loss on a grid, in one of its two directions. The largest losses, up to a mass of `tail`, count as infinite: they
-    /// may be the far ends of spread masses and would mislead the tilt.
-    pub(crate) fn cells(&self, removed: bool, side: Side, step: f64, tail: f64) -> Cells {
+    /// may be the far ends of spread masses and would mislead the tilt. `None` if no loss is finite: the ratios are beyond
+    /// [`CEILING`], and nothing is known of them.
+    pub(crate) fn cells(&self, removed: bool, side: Side, step: f64, tail: f64) -> Option<Cells> {
         let sign = if side == Side::Above { self.times } else { -self.times };
         let (shift, scale) = (sign * POSITION, 1.0 + sign * MASS);
         let loss = |(x, p): (&f64, &f64)| match removed {
@@ -147,14 +148,14 @@ impl Law {
         }
         let mut infinite = if removed { self.cut } else { 0.0 };
         while let Some(&(l, m)) = atoms.last() {
-            if atoms.len() > 1 && (l == f64::INFINITY || infinite + m <= tail) {
+            if l == f64::INFINITY || (atoms.len() > 1 && infinite + m <= tail) {
                 infinite += m;
                 atoms.pop();
             } else {
                 break;
             }
         }
-        let (low, high) = (atoms[0].0, atoms[atoms.len() - 1].0);
+        let (low, high) = (atoms.first()?.0, atoms.last()?.0);
         let first = (low / step).floor() as i64 - 1;
         let count = ((high / step).ceil() as i64 + 1 - first) as usize;
         let mut cells = Cells::empty(step, first, count);
@@ -163,7 +164,7 @@ impl Law {
         }
         cells.over_excess = if side == Side::Above { infinite } else { 0.0 };
         cells.meet = cells.heaviest();
-        cells
+        Some(cells)
     }
 }
 

@@ -186,31 +186,38 @@ impl Part {
 }
 
 impl Ready<'_> {
-    pub(crate) fn cells(&self, direction: Direction, side: Side, resolution: Resolution) -> Cells {
+    /// The loss on a grid; `None` if nothing is known of it.
+    pub(crate) fn cells(
+        &self,
+        direction: Direction,
+        side: Side,
+        resolution: Resolution,
+    ) -> Option<Cells> {
         let Resolution { step, tail, .. } = resolution;
         let mixture = |kind, rate, sigma| Mixture { kind, rate, sigma }.cells(step, tail);
-        match self {
-            Ready::Law(law) => law.cells(direction == Direction::Removed, side, step, tail),
-            Ready::Pair(part) => match **part {
-                Part::Poisson { rate, sigma } => match direction {
-                    Direction::Removed => mixture(Kind::Removed, rate, sigma),
-                    Direction::Added => mixture(Kind::Added, rate, sigma),
-                },
-                Part::Replaced { rate, sigma } => mixture(Kind::Replaced, rate, sigma),
-                Part::Doubled { rate, sigma } => mixture(Kind::Doubled, rate, sigma),
-                Part::Gaussian { sigma } => mixture(Kind::Gaussian, 1.0, sigma),
-                Part::Known { ref laws } => known(laws, step, tail),
-                Part::Laplace { scale } => laplace::laplace(scale, step),
-                Part::Pure { epsilon } => laplace::promise(epsilon, 0.0, step),
-                Part::Promise { epsilon, delta } => laplace::promise(epsilon, delta, step),
-                // A record whose slope stays at its steepest is an instance: a Gaussian.
-                Part::Objective(ref o) if side == Side::Below => {
-                    mixture(Kind::Gaussian, 1.0, 1.0 / o.least())
-                }
-                Part::Objective(ref o) => o.cells(step, tail),
-                Part::Allocation { .. } | Part::Many { .. } => unreachable!("made ready as a law"),
+        let part = match self {
+            Ready::Law(law) => return law.cells(direction == Direction::Removed, side, step, tail),
+            Ready::Pair(part) => part,
+        };
+        Some(match **part {
+            Part::Poisson { rate, sigma } => match direction {
+                Direction::Removed => mixture(Kind::Removed, rate, sigma),
+                Direction::Added => mixture(Kind::Added, rate, sigma),
             },
-        }
+            Part::Replaced { rate, sigma } => mixture(Kind::Replaced, rate, sigma),
+            Part::Doubled { rate, sigma } => mixture(Kind::Doubled, rate, sigma),
+            Part::Gaussian { sigma } => mixture(Kind::Gaussian, 1.0, sigma),
+            Part::Known { ref laws } => known(laws, step, tail),
+            Part::Laplace { scale } => laplace::laplace(scale, step),
+            Part::Pure { epsilon } => laplace::promise(epsilon, 0.0, step),
+            Part::Promise { epsilon, delta } => laplace::promise(epsilon, delta, step),
+            // A record whose slope stays at its steepest is an instance: a Gaussian.
+            Part::Objective(ref o) if side == Side::Below => {
+                mixture(Kind::Gaussian, 1.0, 1.0 / o.least())
+            }
+            Part::Objective(ref o) => o.cells(step, tail),
+            Part::Allocation { .. } | Part::Many { .. } => unreachable!("made ready as a law"),
+        })
     }
 }
 
