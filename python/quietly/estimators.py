@@ -47,7 +47,7 @@ class _Private(_Coefficients, BaseEstimator):
         Parameters
         ----------
         X : table, path, or list of paths
-            numpy, pandas, polars or pyarrow; or files (CSV, Parquet, Arrow, libsvm), which may be larger than memory.
+            numpy, pandas, polars or pyarrow; or files (CSV, Parquet, Arrow, libsvm). With ``method="one-pass"`` files may be larger than memory.
         y : column or str
             What is predicted, or the name of a column of X. With files it is a name.
 
@@ -59,7 +59,7 @@ class _Private(_Coefficients, BaseEstimator):
 
     def _fit(self, X: Any, y: Any, chosen: list[str]) -> Self:
         table, schema, wishes, public, names, named = self._prepare(X, y)
-        account, wishes["not_covered"] = ledger.of(self), pipelines.not_covered(self)
+        account, wishes["not_covered"] = ledger.of(self, schema), pipelines.not_covered(self)
         wishes["parameters"] = written(self)
         there = None
         if isinstance(X, tables.Elsewhere):
@@ -247,7 +247,7 @@ class _Private(_Coefficients, BaseEstimator):
         )
 
     def _public(
-        self, names: list[str], target: str, y: Any, ranges: list[tuple[float, float]] | None
+        self, names: list[str], target: str, y: Any, scaled: tables.Described | None
     ) -> tuple[Schema, list[str]]:
         """The schema, or the ranges that a scaler before gave, or the default that sees no data; and what was taken to be public."""
         if self.schema is not None:
@@ -262,11 +262,12 @@ class _Private(_Coefficients, BaseEstimator):
             return there, []
         rule, public = self._target_rule(y)
         check_kind("range" if self._regresses else "values", _kind(y), "the target")
-        if ranges is None:
+        if scaled is None:
             warnings.warn(_NO_SCHEMA, UserWarning, stacklevel=6)
-        columns: dict[str, Any] = dict(zip(names, ranges or [(-1.0, 1.0)] * len(names)))
-        columns[target] = rule
-        return Schema(columns), [_SCALED if ranges else _DEFAULT, *public]
+            columns: dict[str, Any] = {name: (-1.0, 1.0) for name in names}
+            return Schema(columns | {target: rule}), [_DEFAULT, *public]
+        columns = dict(zip(names, scaled.ranges)) | {target: rule}
+        return Schema(columns).charged_like(scaled.schema), [_SCALED, *public]
 
     def _target_rule(self, y: Any) -> tuple[Any, list[str]]:
         raise NotImplementedError

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from ._quietly import Budget, LedgerFile
+from ._quietly import Budget, LedgerFile, Schema
 from .errors import ParameterError, RefitError
 
 __all__ = ["Ledger"]
@@ -42,6 +42,7 @@ class Ledger:
 
     Worker processes charge the same ledger. An estimator takes it along, and processes that start inside the block inherit the environment
     variable ``QUIETLY_LEDGER``, which names the file. Set before Python starts, the variable has the same meaning without a ``with`` block.
+    A schema file with a line ``ledger = "people.ledger"`` has it, too, for all fits with that schema.
 
     Parameters
     ----------
@@ -141,14 +142,14 @@ def travelling() -> tuple[str, str] | None:
     return (ledger.path, ledger.refits) if ledger is not None else None
 
 
-def of(estimator: Any) -> LedgerFile | None:
+def of(estimator: Any, schema: Schema) -> LedgerFile | None:
     """The ledger that a fit of this estimator is charged to, if there is one; refuses refits that would spend silently.
 
-    It is the one that is open here, or was where the estimator came from, or that the environment names.
+    It is the one that the schema names, or else is open here, or was where the estimator came from, or that the environment names.
     """
     if is_free():
         return None
-    return _to_charge(estimator.epsilon, getattr(estimator, "_ledger", None))
+    return _to_charge(estimator.epsilon, getattr(estimator, "_ledger", None), schema.ledger)
 
 
 def _active() -> Ledger | None:
@@ -167,10 +168,16 @@ def _inherited() -> Ledger | None:
     return Ledger(path) if path else None
 
 
-def _to_charge(epsilon: float, brought: tuple[str, str] | None) -> LedgerFile | None:
+def _to_charge(epsilon: float, brought: tuple[str, str] | None, named: str | os.PathLike[str] | None) -> LedgerFile | None:
     ledger = _active()
+    if ledger is None and brought is not None:
+        ledger = Ledger(brought[0], refits=brought[1])
+    if named is not None and ledger is not None and os.path.realpath(named) != os.path.realpath(ledger.path):
+        raise ParameterError(
+            f"the schema names the ledger {os.fspath(named)!r}, but {ledger.path!r} is open: a fit is charged to one. Nothing was spent"
+        )
     if ledger is None:
-        ledger = Ledger(brought[0], refits=brought[1]) if brought is not None else _inherited()
+        ledger = Ledger(named) if named is not None else _inherited()
     if epsilon != float("inf") and not (ledger and ledger.refits == "charge"):
         refitter = _refitter()
         if refitter is not None:

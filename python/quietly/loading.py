@@ -68,7 +68,7 @@ def _derived(model: Model) -> dict[str, Any]:
         "neighbours": asked.neighbours,
         "rows": plan["rows"],
         "target": model.target,
-        "schema": _schema(file, asked.unit),
+        "schema": _schema(file, asked.unit).written_like(model),
         # The schema describes the target.
         "classes": None,
         "target_range": None,

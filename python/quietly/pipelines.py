@@ -25,8 +25,8 @@ _SAID: dict[str, Callable[[Any], bool]] = {
 
 _INSTEAD = {
     "StandardScaler": "use quietly.StandardScaler, or leave it out: models scale within their budget",
-    "OneHotEncoder": "give it categories=[...], or leave it out: a schema lists the values of a column",
-    "OrdinalEncoder": "give it categories=[...], or leave it out: a schema lists the values of a column",
+    "OneHotEncoder": 'give it categories=[...] and handle_unknown="ignore", or leave it out: a schema lists the values of a column',
+    "OrdinalEncoder": 'give it categories=[...] and handle_unknown="use_encoded_value", or leave it out: a schema lists the values of a column',
     "SimpleImputer": 'take strategy="constant" without add_indicator, or leave it out: a schema says what becomes of missing cells',
     "SplineTransformer": 'give it knots as an array, or leave it out: expand="splines" needs no rows',
 }
@@ -39,11 +39,15 @@ def not_covered(estimator: Any) -> list[str]:
         raise ParameterError(f"public_steps must be True or False, but is of type {type(estimator.public_steps).__name__}")
     if ledger.is_free() or estimator.epsilon == float("inf"):
         return []
-    names = list(dict.fromkeys(name for step in _steps_before() for name in learners(step)))
+    steps = _steps_before()
+    # A function learns nothing between fits, but can mix the rows that it is given.
+    called = any(name == "FunctionTransformer" for step in steps for name in names_of(step))
+    said = ["what a FunctionTransformer before the model computes from more than one row"] if called else []
+    names = list(dict.fromkeys(name for step in steps for name in learners(step)))
     if not names:
-        return []
+        return said
     if estimator.public_steps:
-        return [f"what {', '.join(names)} before the model learnt from the rows"]
+        return [*said, f"what {', '.join(names)} before the model learnt from the rows"]
     first = names[0]
     learn = "learns" if len(names) == 1 else "learn"
     raise UncoveredStepError(
@@ -55,6 +59,16 @@ def not_covered(estimator: Any) -> list[str]:
 
 def learners(step: Any) -> Iterator[str]:
     """The names of all parts of a step that learn from rows without noise."""
+    return (type(part).__name__ for part in _parts(step) if _learns(part))
+
+
+def names_of(step: Any) -> Iterator[str]:
+    """The names of all parts of a step."""
+    return (type(part).__name__ for part in _parts(step))
+
+
+def _parts(step: Any) -> Iterator[Any]:
+    """All that a step is made of."""
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import FeatureUnion, Pipeline
 
@@ -67,13 +81,11 @@ def learners(step: Any) -> Iterator[str]:
         parts = [part for _, part in step.transformer_list]
     elif isinstance(step, ColumnTransformer):
         parts = [*(part for _, part, _ in step.transformers), step.remainder]
-    elif _learns(step):
-        yield type(step).__name__
-        return
     else:
+        yield step
         return
     for part in parts:
-        yield from learners(part)
+        yield from _parts(part)
 
 
 def _learns(step: Any) -> bool:
@@ -94,7 +106,9 @@ def _learns(step: Any) -> bool:
 def _has_categories(step: Any) -> bool:
     # With these two, frequencies of the rows decide which categories are merged.
     counts = step.min_frequency is not None or step.max_categories is not None
-    return not isinstance(step.categories, str) and not counts
+    # With this one, a category that is not listed raises an error, which quotes it.
+    raises = step.handle_unknown == "error"
+    return not isinstance(step.categories, str) and not counts and not raises
 
 
 def _steps_before() -> list[Any]:

@@ -41,7 +41,12 @@ def check_said(estimator: Any) -> None:
 def written(estimator: Any) -> str:
     """The parameters of an estimator as JSON."""
     said = estimator.get_params(deep=False).items()
-    return json.dumps({name: _plain(value) for name, value in said if name not in LEFT_OUT})
+    return json.dumps({name: _plain(value) for name, value in said if name not in LEFT_OUT and not _names_ledger(value)})
+
+
+def _names_ledger(value: Any) -> bool:
+    # The path of a ledger does not belong in a model. Without the schema, another fit asks for it, and does not spend beside the ledger.
+    return isinstance(value, Schema) and value.ledger is not None
 
 
 def read(text: str) -> dict[str, Any]:
@@ -59,7 +64,7 @@ def _plain(value: Any) -> Any:
         value = value.item()
     if isinstance(value, Schema):
         # Line by line: a model file holds no control characters.
-        text, has_rows = value.__reduce__()[1]
+        text, has_rows, _ = value.__reduce__()[1]
         return {"schema": [text.splitlines(), has_rows]}
     if isinstance(value, tuple):
         return {"tuple": [_plain(part) for part in value]}

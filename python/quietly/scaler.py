@@ -62,7 +62,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 raise DataError("0 sample(s) (an empty table) while a minimum of 1 is required.")
             rows, public = table.rows, [*public, _ROWS]
         wishes = {**self.get_params(deep=False), "rows": rows, "random_state": _seed(self.random_state)}
-        account, wishes["not_covered"] = ledger.of(self), pipelines.not_covered(self)
+        account, wishes["not_covered"] = ledger.of(self, schema), pipelines.not_covered(self)
         self._adopt(tables.without_names(self.schema, lambda: Scaler.fit(table, schema, wishes, public, account)))
         self._columns = names
         self.n_features_in_ = len(names)
@@ -70,7 +70,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.feature_names_in_ = np.asarray(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        self.schema_ = Schema(dict(zip(names, self._scaler.ranges)), rows=rows)
+        self.schema_ = Schema(dict(zip(names, self._scaler.ranges)), rows=rows).charged_like(schema)
         return self
 
     @without_cells
@@ -104,7 +104,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         table = tables.like_the_fitted(X, self._columns, type(self).__name__)
         numbers = np.frombuffer(self._scaler.transform(table, self.n_jobs), dtype=np.float64)
         scaled = numbers.reshape(-1, self.n_features_in_)
-        tables.describe(scaled, self._scaler.ranges)
+        tables.describe(scaled, self._scaler.ranges, self.schema_)
         return scaled
 
     def __sklearn_clone__(self) -> Self:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ._quietly import Table
+from ._quietly import Schema, Table
 from .errors import ColumnTypesError, DataError, DuplicateColumnsError, without_cells
 
 Part = tuple[list[str] | None, Any]
@@ -237,19 +237,27 @@ def _float(dtypes: Any) -> Any:
     return np.float32 if all(dtype == np.float32 for dtype in dtypes) else np.float64
 
 
-_ranges: dict[int, tuple[weakref.ref[np.ndarray], list[tuple[float, float]]]] = {}
+_described: dict[int, tuple[weakref.ref[np.ndarray], "Described"]] = {}
 
 
-def describe(x: np.ndarray, ranges: list[tuple[float, float]]) -> None:
-    """Remembers, as long as this very array lives, what its columns lie within."""
+@dataclass(frozen=True)
+class Described:
+    """What is public of an array that a scaler made: what its columns lie within, and the schema that it was made with."""
+
+    ranges: list[tuple[float, float]]
+    schema: Schema
+
+
+def describe(x: np.ndarray, ranges: list[tuple[float, float]], schema: Schema) -> None:
+    """Remembers, as long as this very array lives, what is public of it."""
     place = id(x)
-    _ranges[place] = (weakref.ref(x, lambda _: _ranges.pop(place, None)), ranges)
+    _described[place] = (weakref.ref(x, lambda _: _described.pop(place, None)), Described(ranges, schema))
 
 
-def described(x: Any) -> list[tuple[float, float]] | None:
+def described(x: Any) -> Described | None:
     """What is remembered of this very array."""
-    known, ranges = _ranges.get(id(x), (None, None))
-    return ranges if known is not None and known() is x else None
+    known, what = _described.get(id(x), (None, None))
+    return what if known is not None and known() is x else None
 
 
 def table(parts: list[Part]) -> Table:

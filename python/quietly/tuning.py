@@ -92,7 +92,7 @@ def tune(
         trying = {"trials": float(trials), "share": float(share), "public": bool(validation_is_public)}
         tried = [clone(estimator).set_params(**candidate) for candidate in candidates]
         asked = [{**wishes, **candidate, "parameters": written(one)} for candidate, one in zip(candidates, tried)]
-        account, asked[0]["not_covered"] = ledger.of(estimator), pipelines.not_covered(estimator)
+        account, asked[0]["not_covered"] = ledger.of(estimator, schema), pipelines.not_covered(estimator)
         best, score, model = _quietly.tune(table, held, schema, asked, trying, taken, account)
         chosen = tried[best]
         chosen._adopt(model, names, named)

@@ -77,15 +77,21 @@ WORDS = {"LinearRegression": "linear", "ReLURegression": "relu", "QuantileRegres
          "LogisticRegression": "logistic", "LinearSVC": "svm", "KANClassifier": "kan", "KANRegressor": "kan"}  # fmt: skip
 
 
+def without_parameters(path):
+    """Makes a model file one of an older version, which had no parameters."""
+    file = json.loads(path.read_text())
+    del file["parameters"], file["digest"]
+    path.write_text(json.dumps(file))
+    return file
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda kind: type(kind).__name__)
 def test_files_without_parameters_say_what_they_can(estimator, tmp_path):
     """Those of older versions and of the command line. What they do not say, a fit refuses."""
     model, X = fitted(estimator)
     model.save(tmp_path / "m.quietly")
-    file = json.loads((tmp_path / "m.quietly").read_text())
-    del file["parameters"], file["digest"]
-    (tmp_path / "m.quietly").write_text(json.dumps(file))
+    file = without_parameters(tmp_path / "m.quietly")
     loaded = quietly.load(tmp_path / "m.quietly")
     assert type(loaded) is type(model) and (loaded.predict(X) == model.predict(X)).all()
     certificate = model.certificate_
@@ -118,6 +124,20 @@ def test_parameters_that_contradict_the_certificate_are_refused(tmp_path):
         with pytest.raises(quietly.ModelError) as refused:
             quietly.load(tmp_path / "m")
         assert refused.value.code == "Q04"
+
+
+def test_a_decimal_comma_is_remembered(tmp_path):
+    rules = "".join(f'{name} = {{ range = [0, 1] }}\n' for name in ("a", "y"))
+    (tmp_path / "s.toml").write_text('rows = 500\ndecimal = ","\n[columns]\n' + rules)
+    rows = "".join(f"{i % 97 / 97:.4f};{i % 89 / 89:.4f}\n" for i in range(500)).replace(".", ",")
+    (tmp_path / "t.csv").write_text("a;y\n" + rows)
+    schema = quietly.Schema.read(tmp_path / "s.toml")
+    quietly.LinearRegression(epsilon=1.0, schema=schema, random_state=1).fit(str(tmp_path / "t.csv"), "y").save(tmp_path / "m")
+    for forget in [False, True]:
+        if forget:
+            without_parameters(tmp_path / "m")
+        loaded = quietly.load(tmp_path / "m")
+        assert 'decimal = ","' in loaded.schema.to_toml(), forget
 
 
 def test_models_of_the_command_line_load(command, people, csv):

@@ -40,7 +40,7 @@ def test_column_transformers_and_their_outputs(people, output):
     transformer = ColumnTransformer(
         [
             ("numbers", FunctionTransformer(lambda x: x / 50 - 1, feature_names_out="one-to-one"), ["age", "hours"]),
-            ("sex", OneHotEncoder(categories=[["F", "M"]], drop="first", sparse_output=False), ["sex"]),
+            ("sex", OneHotEncoder(categories=[["F", "M"]], handle_unknown="ignore", drop="first", sparse_output=False), ["sex"]),
         ]
     )
     transformer.set_output(transform=output)
@@ -61,7 +61,7 @@ def test_column_transformers_and_their_outputs(people, output):
 
 def test_sparse_output_of_a_transformer(people):
     transformer = ColumnTransformer(
-        [("sex", OneHotEncoder(categories=[["F", "M"]]), ["sex"]), ("age", OneHotEncoder(categories=[list(range(10))]), ["age"])],
+        [("sex", OneHotEncoder(categories=[["F", "M"]], handle_unknown="ignore"), ["sex"]), ("age", OneHotEncoder(categories=[list(range(10))], handle_unknown="ignore"), ["age"])],
         sparse_threshold=1.0,
     )
     frame = people.assign(age=(people.age // 10).astype(int))

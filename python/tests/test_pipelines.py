@@ -25,11 +25,14 @@ TABLE = [
     (preprocessing.KBinsDiscretizer(), True),
     (preprocessing.TargetEncoder(), True),
     (preprocessing.OneHotEncoder(), True),
-    (preprocessing.OneHotEncoder(categories=[["x", "y"]]), False),
-    (preprocessing.OneHotEncoder(categories=[["x", "y"]], min_frequency=2), True),
-    (preprocessing.OneHotEncoder(categories=[["x", "y"]], max_categories=2), True),
+    (preprocessing.OneHotEncoder(categories=[["x", "y"]], handle_unknown="ignore"), False),
+    # A category that is not listed raises an error, which quotes the cell.
+    (preprocessing.OneHotEncoder(categories=[["x", "y"]]), True),
+    (preprocessing.OneHotEncoder(categories=[["x", "y"]], handle_unknown="ignore", min_frequency=2), True),
+    (preprocessing.OneHotEncoder(categories=[["x", "y"]], handle_unknown="ignore", max_categories=2), True),
     (preprocessing.OrdinalEncoder(), True),
-    (preprocessing.OrdinalEncoder(categories=[["x", "y"]]), False),
+    (preprocessing.OrdinalEncoder(categories=[["x", "y"]], handle_unknown="use_encoded_value", unknown_value=-1), False),
+    (preprocessing.OrdinalEncoder(categories=[["x", "y"]]), True),
     (preprocessing.SplineTransformer(), True),
     (preprocessing.SplineTransformer(knots="quantile"), True),
     (preprocessing.SplineTransformer(knots=np.linspace(0, 1, 5)[:, None]), False),
@@ -110,6 +113,27 @@ def test_whoever_insists_has_it_in_the_certificate(tmp_path):
     make_pipeline(preprocessing.StandardScaler(), model(epsilon=float("inf"))).fit(X, Y)
     with pytest.raises(quietly.ParameterError, match="public_steps"):
         model(public_steps="yes").fit(X, Y)
+
+
+@pytest.mark.filterwarnings("ignore:no schema was given")
+def test_a_function_of_several_rows_is_not_covered():
+    said = "what a FunctionTransformer before the model computes from more than one row"
+    centred = preprocessing.FunctionTransformer(lambda Z: Z - Z.mean(0))
+    for step in [centred, make_pipeline(centred), FeatureUnion([("a", centred)])]:
+        assert said in make_pipeline(step, model()).fit(X, Y)[-1].certificate_.not_covered
+    assert said not in make_pipeline(preprocessing.Normalizer(), model()).fit(X, Y)[-1].certificate_.not_covered
+
+
+def test_a_scaler_hands_on_the_unit_and_the_ledger(tmp_path):
+    quietly.Ledger(tmp_path / "people.ledger", quietly.Budget(9, 1e-4))
+    rules = "".join(f"x{k} = {{ range = [0, 1] }}\n" for k in range(3))
+    head = 'rows = 300\nunit = "person"\nrows_per_unit = 4\nledger = "people.ledger"\n[columns]\n'
+    (tmp_path / "s.toml").write_text(head + rules)
+    schema = quietly.Schema.read(tmp_path / "s.toml")
+    pipe = make_pipeline(quietly.StandardScaler(epsilon=2.0, delta=1e-5, schema=schema), model()).fit(X, Y)
+    for step in pipe:
+        assert "4 rows" in str(step.certificate_) and step.certificate_.unit == "person"
+    assert len(quietly.Ledger(tmp_path / "people.ledger").entries) == 2
 
 
 def test_what_does_not_say_that_it_learns_nothing_is_taken_to_learn():

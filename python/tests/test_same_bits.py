@@ -30,6 +30,12 @@ def flags(wishes):
         yield ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
+def but_for_files(certificate):
+    """A certificate but for the files that were read: a table in memory has none."""
+    public = [line for line in certificate["public"] if not line.startswith("the files that were read")]
+    return certificate | {"public": public}
+
+
 def learnt(model: dict) -> dict:
     return {k: model.get(k) for k in ("link", "weights", "intercept", "intercepts", "rows", "network", "encoding", "plan")}
 
@@ -54,7 +60,9 @@ def test_every_door_leads_to_the_same_model(word, kind, target, wishes, people, 
         model.save(tmp_path / "model.quietly")
         mine = json.loads((tmp_path / "model.quietly").read_text())
         assert learnt(mine) == learnt(typed), door
-        assert mine["certificate"] == typed["certificate"], door
+        assert but_for_files(mine["certificate"]) == but_for_files(typed["certificate"]), door
+        named = mine["certificate"]["public"] == typed["certificate"]["public"]
+        assert named == (door == "file"), door
     loaded = quietly.load(typed["path"])
     assert type(loaded) is kind
     assert (loaded.predict(X) == model.predict(X)).all()

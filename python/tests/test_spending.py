@@ -47,6 +47,33 @@ def test_a_ledger_outlives_its_object_and_refuses_before_reading(tmp_path, peopl
         quietly.Ledger(path, refits="maybe")
 
 
+def test_a_schema_that_names_its_ledger_is_charged_to_it(tmp_path, people, monkeypatch):
+    X, y = people
+    ledger = quietly.Ledger(tmp_path / "people.ledger", quietly.Budget(9, 1e-4))
+    rules = "".join(f"x{k} = {{ range = [-1, 1] }}\n" for k in range(3))
+    (tmp_path / "s.toml").write_text('rows = 2000\nledger = "people.ledger"\n[columns]\n' + rules)
+    schema = quietly.Schema.read(tmp_path / "s.toml")
+    assert schema.ledger == tmp_path / "people.ledger"
+    # Also in copies, in other processes, and from another folder.
+    monkeypatch.chdir(tmp_path.parent)
+    for same in [schema, pickle.loads(pickle.dumps(schema)), schema.for_columns(["x0", "x1", "x2"])]:
+        before = len(quietly.Ledger(ledger.path).entries)
+        fitted = model(schema=same).fit(X, y)
+        assert len(quietly.Ledger(ledger.path).entries) == before + 1
+    quietly.tune(model(schema=schema), {"ridge": [0.1, 1.0]}, X, y)
+    assert len(quietly.Ledger(ledger.path).entries) == before + 2
+    with quietly.Ledger(ledger.path):
+        model(schema=schema).fit(X, y)
+    with quietly.Ledger(tmp_path / "other", quietly.Budget(9, 1e-4)) as other, pytest.raises(quietly.ParameterError, match="names the ledger"):
+        model(schema=schema).fit(X, y)
+    assert other.entries == [] and len(quietly.Ledger(ledger.path).entries) == before + 3
+    # The path is not in the model; a loaded one asks for the schema, and does not spend beside the ledger.
+    fitted.save(tmp_path / "m.quietly")
+    assert "people.ledger" not in (tmp_path / "m.quietly").read_text()
+    with pytest.raises(quietly.QuietlyError, match="schema"):
+        quietly.load(tmp_path / "m.quietly").fit(X, y)
+
+
 def test_what_fits_several_times_is_refused_or_charged(tmp_path, people):
     X, y = people
     with pytest.raises((quietly.RefitError, ValueError), match="quietly.tune"):

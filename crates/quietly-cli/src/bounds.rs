@@ -23,7 +23,7 @@ pub(crate) struct Bounds {
     /// The sensitive table, then the columns; only columns with --public
     #[arg(required = true, value_name = "FILE COLUMN")]
     words: Vec<String>,
-    /// What the ranges may cost in all: pure epsilon, one row added or removed
+    /// What the ranges may cost in all: pure epsilon, one row added or removed, or the rows of one unit
     #[arg(long, value_name = "E")]
     epsilon: Option<Number>,
     /// A file that anybody may see: its ranges cost nothing
@@ -32,6 +32,9 @@ pub(crate) struct Bounds {
     /// About how many rows the table has
     #[arg(long, value_name = "N", default_value = "10000")]
     rows: Count,
+    /// How many rows a unit (a person, say) has, at most; as the schema beside the table says by default
+    #[arg(long, value_name = "K", conflicts_with = "public")]
+    rows_per_unit: Option<Count>,
     /// How many features libsvm text has: it has no header
     #[arg(long, value_name = "D")]
     features: Option<Count>,
@@ -55,6 +58,7 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
     let mut spent = 0.0;
     let rows = bounds.rows.at_least_one("rows")?;
     let mut receipt = None;
+    let mut unit = 1;
     if let Some(public) = &bounds.public {
         let source = bounds.reading.open(std::slice::from_ref(public), with_features(features))?;
         let _progress = Progress::new("reading the public file");
@@ -71,11 +75,18 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
         }
         let source = bounds.reading.open(&[PathBuf::from(file)], with_features(features))?;
         let _progress = Progress::new("estimating ranges");
+        let beside = beside(Path::new(file));
+        unit = match bounds.rows_per_unit {
+            Some(rows) => rows.at_least_one("rows-per-unit")?,
+            None => quietly::charges_named_in(&beside).map_err(quietly::Error::from)?.rows_per_unit,
+        };
         let each = epsilon.0 / columns.len() as f64;
         if !(1e-3..=100.0).contains(&each) {
             let (want, got) = ("from 0.001 to 100 for each column", epsilon.0.to_string());
             return Err(quietly::Error::Parameter { name: "epsilon", want, got }.into());
         }
+        let all = Budget::pure(epsilon.0)?.for_units_of(unit)?;
+        let each = Budget::pure(each)?.for_units_of(unit)?;
         // All names and types are looked up before anything is spent.
         let schema = schema(columns.iter().map(|c| (c.as_str(), -1.0, 1.0)));
         Encoding::new(&schema, source.columns(), None, None)
@@ -85,10 +96,10 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
             // A comment, as the other lines are for a schema.
             screen.say(&words::wrap(&files_read(&source), "# ", WIDTH))?;
         }
-        let ledger = bounds.charging.open(&beside(Path::new(file)))?;
+        let ledger = bounds.charging.open(&beside)?;
         let run = Run::new(&format!("ranges of {}", columns.join(", ")))?;
         let first = key(bounds.seed)?;
-        let (paid, charged) = pay(ledger, run, Budget::pure(epsilon.0)?, first)?;
+        let (paid, charged) = pay(ledger, run, all, first)?;
         receipt = charged;
         let shares = paid.shared(columns.len(), || match bounds.seed {
             Some(seed) => Ok(Key::from_seed(seed.get("seed")?)),
@@ -113,6 +124,7 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
             found.iter().map(|(c, range)| ((*c).clone(), json!(range))).collect();
         return Ok(screen.say_json(&json!({
             "ranges": ranges, "epsilon": spent, "delta": 0, "neighbours": "add-remove",
+            "rows_per_unit": unit,
             "test_only": bounds.seed.is_some() && bounds.public.is_none(),
         }))?);
     }
@@ -125,7 +137,8 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
     let price = match &bounds.public {
         Some(public) => format!("spent nothing, as {} is public", public.display()),
         None => format!(
-            "spent epsilon {spent} (pure, one row added or removed){}",
+            "spent epsilon {spent} (pure, {} added or removed){}",
+            if unit == 1 { "one row".into() } else { format!("up to {unit} rows of one unit") },
             if bounds.seed.is_some() { "; TEST ONLY: a seed was given" } else { "" }
         ),
     };

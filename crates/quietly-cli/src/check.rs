@@ -56,7 +56,10 @@ pub(crate) fn run(check: &Check, screen: &mut Screen) -> Result<(), Failure> {
     let key = key(check.seed)?;
     let mut receipt = None;
     let (budget, paid) = match check.epsilon {
-        None => (Budget::new(f64::INFINITY, 1e-6)?, Paid::without_ledger(key)),
+        None => {
+            check.charging.expect_public(&path)?;
+            (Budget::new(f64::INFINITY, 1e-6)?, Paid::without_ledger(key))
+        }
         Some(epsilon) => {
             let ledger = check.charging.open(&path)?;
             let least = usual_delta(schema.rows);

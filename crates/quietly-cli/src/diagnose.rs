@@ -100,10 +100,14 @@ pub(crate) fn run(asked: &Diagnose, screen: &mut Screen) -> Result<(), Failure> 
             let columns = asked.features.as_deref();
             let encoding = Encoding::new(&schema, source.columns(), columns, Some(target))
                 .map_err(quietly::Error::from)?;
+            let schema_file = asked.schema.path(first);
             // A public table is charged to no ledger.
             let ledger = match asked.spend {
-                Some(_) => asked.charging.open(&asked.schema.path(first))?,
-                None => None,
+                Some(_) => asked.charging.open(&schema_file)?,
+                None => {
+                    asked.charging.expect_public(&schema_file)?;
+                    None
+                }
             };
             let usual = ledger.as_ref().map(|l| l.usual_delta(usual_delta(schema.rows)));
             let (k, unit) = (schema.rows_per_unit, asked.spending.budget(schema.rows, usual)?);

@@ -158,7 +158,7 @@ impl There {
         unit: &str,
         (paid, threads): (Paid, usize),
         watch: &mut Watch<'_>,
-        save: impl FnOnce(&Model) -> Result<(), Failure>,
+        save: impl FnOnce(&mut Model) -> Result<(), Failure>,
     ) -> Result<Model, Failure> {
         let mut journal = self.journal.take();
         if let Some(journal) = &mut journal {
@@ -173,8 +173,8 @@ impl There {
             allocation: self.prepared.as_ref().map(|(prepared, _)| &prepared.allocation),
             journal,
         };
-        let model = plan.fit_elsewhere(&mut from, encoding, unit, paid, threads, watch)?;
-        save(&model)?;
+        let mut model = plan.fit_elsewhere(&mut from, encoding, unit, paid, threads, watch)?;
+        save(&mut model)?;
         if let Some((prepared, folder)) = &self.prepared {
             prepared.close(folder, run)?;
         }

@@ -60,11 +60,15 @@ pub(crate) fn run(evaluate: &Evaluate, screen: &mut Screen) -> Result<(), Failur
         Some(epsilon) => {
             // What is public is refused before anything is spent.
             source.check(&model.encoding, None).map_err(quietly::Error::from)?;
-            let ledger = evaluate.charging.open(&beside(&evaluate.table.files[0]))?;
+            let schema = beside(&evaluate.table.files[0]);
+            let ledger = evaluate.charging.open(&schema)?;
             let usual = || ledger.as_ref().map_or(DELTA, |ledger| ledger.usual_delta(DELTA));
             let delta = evaluate.delta.map_or_else(usual, |delta| delta.0);
             let budget = Budget::new(epsilon.0, delta)?.under(evaluate.neighbours.into());
-            let budget = budget.for_units_of(model.rows_per_unit())?;
+            // The units of the table, or those of the model if they are larger.
+            let table = quietly::charges_named_in(&schema).map_err(quietly::Error::from)?;
+            let budget = budget.for_units_of(table.rows_per_unit)?;
+            let budget = budget.for_units_of_at_least(model.rows_per_unit())?;
             let run = Run::new(&format!("scores of a model of {}", model.target))?;
             let (paid, charged) = pay(ledger, run, budget, key(evaluate.seed)?)?;
             receipt = charged;
@@ -99,6 +103,10 @@ pub(crate) fn run(evaluate: &Evaluate, screen: &mut Screen) -> Result<(), Failur
         }
     };
     drop(progress);
+    let certificate = certificate.map(|mut certificate| {
+        certificate.add_files(&source);
+        certificate
+    });
     receipt.iter_mut().for_each(Receipt::finish);
     if reading.json {
         let mut object = said.json;

@@ -25,6 +25,8 @@ pub(crate) enum Failure {
     Busy(String),
     /// Two ledgers are named for one table.
     Ledgers { typed: String, named: String },
+    /// The schema names a ledger, and rows are to be read beside it.
+    Unledgered { named: String },
     /// No row of a table could be scored.
     NoRows,
     /// The output would replace what is read.
@@ -115,7 +117,7 @@ impl Failure {
             Failure::Header => "C12",
             Failure::Caught { .. } => "C13",
             Failure::Signal(_) => "C14",
-            Failure::Ledgers { .. } => "C15",
+            Failure::Ledgers { .. } | Failure::Unledgered { .. } => "C15",
             Failure::NoRows => "C16",
         }
     }
@@ -125,7 +127,8 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Failure::Refused(_) | Failure::Exists(_) | Failure::Input(_) | Failure::Folder(_) => 1,
-            Failure::Caught { .. } | Failure::Busy(_) | Failure::Ledgers { .. } => 1,
+            Failure::Caught { .. } | Failure::Busy(_) => 1,
+            Failure::Ledgers { .. } | Failure::Unledgered { .. } => 1,
             Failure::NoRows => 1,
             Failure::Library(quietly::Error::Stopped) => stop::EXIT,
             Failure::Library(error) if error.is_refusal() => 1,
@@ -159,6 +162,9 @@ impl Failure {
             Failure::Ledgers { typed, named } => {
                 format!("--ledger is {typed}, but the schema of this table names {named}")
             }
+            Failure::Unledgered { named } => format!(
+                "the schema of this table names the ledger {named}, and this reads rows as if they were public"
+            ),
             Failure::Input(path) => format!("--output {path} would replace a file that is read"),
             Failure::Price { .. } => {
                 "a range from a sensitive table needs --epsilon: it costs something".into()

@@ -176,15 +176,18 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
         progress.say(&at.to_string());
         ControlFlow::Continue(())
     };
-    let save = |model: &quietly::Model| reserved.save(model.to_json().as_bytes());
+    let save = |model: &mut quietly::Model| {
+        model.certificate.add_files(&source);
+        reserved.save(model.to_json().as_bytes())
+    };
     let model = match there {
         Some(there) => {
             there.fit((&plan, &name), &encoding, &schema.unit, (paid, threads), &mut watch, save)?
         }
         None => {
             let reads = Reads { source: &source, public: public.as_ref(), encoding: &encoding };
-            let model = plan.fit_from(reads, &schema.unit, paid, threads, &mut watch)?;
-            save(&model)?;
+            let mut model = plan.fit_from(reads, &schema.unit, paid, threads, &mut watch)?;
+            save(&mut model)?;
             model
         }
     };

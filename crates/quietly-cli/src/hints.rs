@@ -21,6 +21,9 @@ impl Failure {
             Failure::Ledgers { .. } => {
                 "leave --ledger out; --no-ledger insists on charging none. Nothing was read or charged".into()
             }
+            Failure::Unledgered { .. } => {
+                "--no-ledger insists that the rows are public. Nothing was read".into()
+            }
             Failure::Folder(_) => "give the name of a new folder with --output; nothing was run".into(),
             Failure::Input(_) => "give another name with --output; nothing was written".into(),
             Failure::Price { file } => format!(

@@ -41,12 +41,17 @@ pub(crate) struct Charging {
 }
 
 impl Charging {
+    /// Refuses to read the rows of a table as public ones where its schema names a ledger.
+    pub(crate) fn expect_public(&self, schema: &Path) -> Result<(), Failure> {
+        expect_public(schema, self.no_ledger)
+    }
+
     /// The ledger of a table with this schema file, if there is one.
     pub(crate) fn open(&self, schema: &Path) -> Result<Option<Ledger>, Failure> {
         if self.no_ledger {
             return Ok(None);
         }
-        let named = quietly::ledger_named_in(schema).map_err(quietly::Error::from)?;
+        let named = quietly::charges_named_in(schema).map_err(quietly::Error::from)?.ledger;
         let path = match (&self.ledger, named) {
             (Some(typed), Some(named)) if !same(typed, &named) => {
                 let (typed, named) = (typed.display().to_string(), named.display().to_string());
@@ -60,6 +65,15 @@ impl Charging {
             }
         };
         Ok(path.map(|path| Ledger::open(&path, None)).transpose()?)
+    }
+}
+
+/// Refuses to read the rows of a table as public ones where its schema names a ledger, unless `insists`.
+pub(crate) fn expect_public(schema: &Path, insists: bool) -> Result<(), Failure> {
+    let named = quietly::charges_named_in(schema).map_err(quietly::Error::from)?.ledger;
+    match named.filter(|_| !insists) {
+        Some(named) => Err(Failure::Unledgered { named: named.display().to_string() }),
+        None => Ok(()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A place for a model that is paid for before it is made: its name and its room on the disk are reserved.
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
-    io::{self, Seek, Write},
+    io::{self, Read, Seek, Write},
     path::{Path, PathBuf},
 };
 
@@ -123,13 +123,26 @@ fn free(path: &Path) -> PathBuf {
     (1..).map(numbered).find(|name| !name.exists()).expect("there are enough numbers")
 }
 
-/// Opens the file of a reservation, and locks it.
+/// Opens the file of a reservation, and locks it. A file of that name that is none is left alone.
 fn lock(partial: &Path, path: &Path) -> Result<File, Failure> {
     let told = |e: &io::Error| Failure::file(path, e);
+    let foreign = || Failure::Exists(partial.display().to_string());
     loop {
         let mut options = OpenOptions::new();
-        let open = options.read(true).write(true).create(true).truncate(false).open(partial);
-        let file = open.map_err(|e| told(&e))?;
+        options.read(true).write(true);
+        let mut file = match options.clone().create_new(true).open(partial) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                match fs::symlink_metadata(partial) {
+                    Ok(there) if !there.is_file() => return Err(foreign()),
+                    _ => {}
+                }
+                match options.open(partial) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    open => open.map_err(|e| told(&e))?,
+                }
+            }
+            open => open.map_err(|e| told(&e))?,
+        };
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -137,11 +150,26 @@ fn lock(partial: &Path, path: &Path) -> Result<File, Failure> {
             }
             Err(TryLockError::Error(error)) => return Err(told(&error)),
         }
-        // Meanwhile its process may have renamed it: then it is a model.
-        if is_named(partial, &file).map_err(|e| told(&e))? {
-            return Ok(file);
+        // Meanwhile its process may have renamed it (then it is a model), or a link stands there.
+        if !is_named(partial, &file).map_err(|e| told(&e))? {
+            continue;
         }
+        return if is_reservation(&mut file).map_err(|e| told(&e))? {
+            Ok(file)
+        } else {
+            Err(foreign())
+        };
     }
+}
+
+/// Whether a file is what a killed process left: nothing, room, or the beginning of a model.
+fn is_reservation(file: &mut File) -> io::Result<bool> {
+    const MODEL: &[u8] = b"{\n  \"format\": \"quietly model\"";
+    let mut start = Vec::new();
+    file.take(MODEL.len() as u64).read_to_end(&mut start)?;
+    file.rewind()?;
+    let room = start.iter().all(|byte| *byte == 0);
+    Ok(room || MODEL.starts_with(&start))
 }
 
 /// Whether a file still has this name.
@@ -150,7 +178,8 @@ fn is_named(path: &Path, file: &File) -> io::Result<bool> {
     {
         use std::os::unix::fs::MetadataExt;
         let open = file.metadata()?;
-        Ok(fs::metadata(path).is_ok_and(|m| (m.dev(), m.ino()) == (open.dev(), open.ino())))
+        let there = fs::symlink_metadata(path);
+        Ok(there.is_ok_and(|m| (m.dev(), m.ino()) == (open.dev(), open.ino())))
     }
     #[cfg(not(unix))]
     {
@@ -162,6 +191,31 @@ fn is_named(path: &Path, file: &File) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A reservation follows no link, and takes the place of no file that is not one.
+    #[cfg(unix)]
+    #[test]
+    fn a_reservation_takes_no_other_file() {
+        let folder = std::env::temp_dir().join(format!("quietly-links-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let (path, partial) = (folder.join("z.quietly"), folder.join(".z.quietly.partial"));
+        let precious = folder.join("precious.txt");
+        fs::write(&precious, "precious").unwrap();
+        std::os::unix::fs::symlink(&precious, &partial).unwrap();
+        assert_eq!(Reserved::new(&path, &[], 100, false).err().unwrap().code(), "C10");
+        fs::remove_file(&partial).unwrap();
+        fs::write(&partial, "precious").unwrap();
+        assert_eq!(Reserved::new(&path, &[], 100, false).err().unwrap().code(), "C10");
+        for kept in [&precious, &partial] {
+            assert_eq!(fs::read(kept).unwrap(), b"precious");
+        }
+        // What a killed process left is taken over.
+        for left in [&b""[..], &[0; 50], b"{\n  \"format\": \"quietly model\",\n  \"ver"] {
+            fs::write(&partial, left).unwrap();
+            drop(Reserved::new(&path, &[], 100, false).unwrap());
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
 
     /// A released model outlives a folder that goes away.
     #[test]

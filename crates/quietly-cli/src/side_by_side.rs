@@ -12,6 +12,7 @@ use quietly_noise::Bits;
 use crate::{
     args::Relation,
     failure::Failure,
+    ledger::expect_public,
     number::{Count, Number, Numbers},
     output,
     recipe::{self, Kind},
@@ -61,6 +62,9 @@ pub(crate) struct SideBySide {
     /// Test on this table, instead of on a random fifth of the rows
     #[arg(long, value_name = "FILE")]
     test: Option<PathBuf>,
+    /// The rows are public, though their schema names a ledger
+    #[arg(long, hide_short_help = true)]
+    no_ledger: bool,
     /// Public rows of the same columns, for dp-glmtron and dp-sgd-one-row
     #[arg(long, value_name = "FILE")]
     public: Option<PathBuf>,
@@ -203,6 +207,7 @@ pub(crate) fn run(asked: &SideBySide, screen: &mut Screen) -> Result<(), Failure
     let entrants = asked.entrants(link)?;
     let seeds = asked.seeds.at_least_one("seeds")?;
     let schema = asked.schema.read(&asked.table.files[0])?;
+    expect_public(&asked.schema.path(&asked.table.files[0]), asked.no_ledger)?;
     let source = reading.open(&asked.table.files, ReadOptions::of_schema(&schema))?;
     let encoding = asked.columns.encoding(&schema, source.columns())?;
     encoding.expect_range().map_err(quietly::Error::from)?;

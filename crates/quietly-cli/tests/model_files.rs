@@ -9,7 +9,7 @@ const FIT: &str =
     "train.csv --target y --schema s.toml --epsilon 1 --delta 1e-5 --seed 1 --output y.quietly";
 
 /// What may be changed in a file without a digest, and why nothing else in the file can tell.
-const MAY_CHANGE: [(&str, &str); 19] = [
+const MAY_CHANGE: [(&str, &str); 20] = [
     ("/version", "a higher version reads the same"),
     ("/intercept", "what was learnt is not in the plan"),
     ("/weights/", "what was learnt is not in the plan"),
@@ -29,6 +29,7 @@ const MAY_CHANGE: [(&str, &str); 19] = [
     ("/certificate/accountant", "a name; the price itself is checked by `certificate` and `label`"),
     ("/certificate/curve", "checked by the accountant, in `certificate` and `label`"),
     ("/certificate/public/2", "what follows the built-in lines is the caller's"),
+    ("/certificate/public/3", "as the line before: the files that were read"),
 ];
 
 /// Who made it is a name, too; it is apart, as its prefix is no field's of another.

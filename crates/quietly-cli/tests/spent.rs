@@ -107,6 +107,15 @@ fn a_schema_that_names_its_ledger_is_not_passed_by() {
         folder.bad(&line, "C15", 1);
     }
     folder.good("bounds train.csv a --epsilon 0.1 --no-ledger");
+    // Verbs that take the rows to be public would pass it by, too.
+    for line in [
+        "check train.csv --public",
+        "diagnose train.csv --target c --epsilon 1 --public",
+        "compare train.csv --target y --methods full-batch --epsilons 1 --seeds 1",
+    ] {
+        folder.bad(line, "C15", 1);
+        folder.good(&format!("{line} --no-ledger"));
+    }
     assert_eq!(charges(&folder).len(), 3);
     // A ledger that is not there is no reason to spend without one.
     std::fs::remove_file(folder.path("L")).unwrap();
@@ -348,9 +357,16 @@ fn a_journal_that_was_put_back_is_refused() {
 #[cfg(unix)]
 #[test]
 fn a_run_that_is_stopped_stays_charged() {
-    let folder = with_parquet();
-    let line = stepwise("1.quietly", "j", "--ledger L");
-    let mut run = command(&folder, &line).spawn().unwrap();
+    stopped(&with_parquet(), &stepwise("1.quietly", "j", "--ledger L"));
+    // The same for units of several rows, where delta is the usual one of the unit.
+    let units = with_parquet();
+    units.write("c.toml", format!("rows_per_unit = 4\n{}", units.read("c.toml")));
+    stopped(&units, &stepwise("1.quietly", "j", "--ledger L").replace("--delta 1e-7", ""));
+}
+
+#[cfg(unix)]
+fn stopped(folder: &Folder, line: &str) {
+    let mut run = command(folder, line).spawn().unwrap();
     let start = Instant::now();
     while !std::fs::read_to_string(folder.path("j")).is_ok_and(|text| text.lines().count() > 2) {
         assert!(run.try_wait().unwrap().is_none() && start.elapsed() < Duration::from_secs(60));
@@ -361,10 +377,10 @@ fn a_run_that_is_stopped_stays_charged() {
     assert!(
         folder.list().iter().all(|name| !name.contains("partial") && !name.contains("quietly"))
     );
-    let charge = charges(&folder);
+    let charge = charges(folder);
     assert_eq!((charge.len(), &charge[0]["state"]), (1, &"begun".into()));
     // The same command goes on, and is not charged again.
-    folder.good(&line);
-    let charge = charges(&folder);
+    folder.good(line);
+    let charge = charges(folder);
     assert_eq!((charge.len(), &charge[0]["state"]), (1, &"finished".into()));
 }

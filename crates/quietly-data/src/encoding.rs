@@ -257,7 +257,7 @@ impl Encoding {
     }
 
     /// How numbers are written as text.
-    pub(crate) fn notation(&self) -> Notation {
+    pub fn notation(&self) -> Notation {
         self.notation
     }
 

@@ -10,7 +10,13 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 
-use crate::{Error, Format, damage::guarded, frames, text::Counted};
+use crate::{
+    Error, Format,
+    damage::guarded,
+    frames,
+    text::Counted,
+    untyped::{Untyped, arrow_texts_as_bytes},
+};
 
 /// The batches of a file, cut into slices.
 pub(crate) struct Batches {
@@ -44,8 +50,11 @@ fn reader(path: &Path, used: Option<Vec<usize>>) -> Result<(Reader, Arc<AtomicU6
     let mut magic = Vec::new();
     Read::by_ref(&mut file).take(6).read_to_end(&mut magic).map_err(unreadable)?;
     file.rewind().map_err(unreadable)?;
+    let changes = guarded(|| arrow_texts_as_bytes(&mut file)).unwrap_or(Ok(vec![]));
+    let changes = changes.map_err(unreadable)?;
+    file.rewind().map_err(unreadable)?;
     let (counted, count) = Counted::new(file);
-    let buffered = BufReader::with_capacity(1 << 17, counted);
+    let buffered = BufReader::with_capacity(1 << 17, Untyped::new(counted, changes));
     let open = || -> Result<Reader, ArrowError> {
         Ok(match magic == b"ARROW1" {
             true => Box::new(FileReader::try_new(buffered, used)?),

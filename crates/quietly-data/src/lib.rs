@@ -74,7 +74,7 @@ pub use crate::{
     schema::{Missing, Rule, Schema},
     source::{Options, Source},
     sparse::Sparse,
-    suits::ledger_named_in,
+    suits::{Charges, charges_named_in},
     table::Table,
     target::Target,
     unnamed::{Unnamed, is_hidden_name},
@@ -120,4 +120,5 @@ mod table;
 mod target;
 mod text;
 mod unnamed;
+mod untyped;
 mod value;

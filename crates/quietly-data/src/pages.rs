@@ -45,6 +45,16 @@ pub(crate) fn footer_fits(file: &Positioned) -> Option<()> {
     })
 }
 
+/// The first codec of a file that this build cannot read.
+pub(crate) fn unknown_codec(metadata: &ParquetMetaData) -> Option<&'static str> {
+    let columns = metadata.row_groups().iter().flat_map(|group| group.columns());
+    columns.into_iter().find_map(|column| match column.compression() {
+        Compression::BROTLI(_) => Some("brotli"),
+        Compression::LZO => Some("lzo"),
+        _ => None,
+    })
+}
+
 /// Whether all pages of all columns lie in the file, and unpack to what they can.
 pub(crate) fn pages_fit(file: &Positioned, metadata: &ParquetMetaData) -> Option<()> {
     for group in metadata.row_groups() {

@@ -1,6 +1,6 @@
 //! Parquet: small row groups are decoded whole, each by one thread; from large ones batches are
 //! read in turn, so that no row group need be held in memory.
-use std::{fs::File, path::Path, sync::Arc};
+use std::{fs::File, io, path::Path, sync::Arc};
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
@@ -24,7 +24,7 @@ use parquet::{
 
 use crate::{
     Error, Format, Part, Unnamed, block::Block, columns, damage::guarded, pages, plan::Plan,
-    positioned::Positioned,
+    positioned::Positioned, untyped,
 };
 
 /// A Parquet file that is being read.
@@ -63,6 +63,12 @@ pub(crate) struct Group {
 /// The columns of a file and their types.
 pub(crate) fn open(path: &Path) -> Result<(Vec<String>, Vec<DataType>), Error> {
     let (file, metadata) = load(path)?;
+    if let Some(codec) = pages::unknown_codec(metadata.metadata()) {
+        let why = format!(
+            "its pages are compressed with {codec}; snappy, gzip, lz4 and zstd can be read"
+        );
+        return Err(Error::unreadable(path, &io::Error::new(io::ErrorKind::Unsupported, why)));
+    }
     // Once, and before anything is charged for reading it.
     if guarded(|| pages::pages_fit(&file, metadata.metadata())).flatten().is_none() {
         return Err(Error::Damaged { path: path.into(), format: Format::Parquet });
@@ -78,7 +84,9 @@ fn load(path: &Path) -> Result<(Positioned, ArrowReaderMetadata), Error> {
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let metadata = guarded(|| {
         pages::footer_fits(&file)?;
-        ArrowReaderMetadata::load(&file, options).ok()
+        let loaded = ArrowReaderMetadata::load(&file, options.clone()).ok()?;
+        let metadata = untyped::parquet_texts_as_bytes(loaded.metadata()).ok()?;
+        ArrowReaderMetadata::try_new(Arc::new(metadata), options).ok()
     });
     match metadata.flatten() {
         Some(metadata) => Ok((file, metadata)),

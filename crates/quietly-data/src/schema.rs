@@ -60,7 +60,7 @@ pub struct Schema {
 }
 
 /// More rows than this are not a unit's.
-const MOST_ROWS_PER_UNIT: u64 = 1_000_000;
+pub(crate) const MOST_ROWS_PER_UNIT: u64 = 1_000_000;
 
 /// What is publicly known about a column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

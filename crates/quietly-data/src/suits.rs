@@ -6,7 +6,9 @@ use arrow_schema::DataType;
 
 use crate::{
     Encoding, Error, Schema,
+    notation::count,
     plan::{Cell, Plan},
+    schema::MOST_ROWS_PER_UNIT,
     source::{Layout, Source},
 };
 
@@ -74,15 +76,26 @@ fn unsuited(cell: &Cell, kind: &DataType) -> Option<&'static str> {
     }
 }
 
-/// The ledger that a schema file names, also if the schema is not finished; none if there is no
-/// such file, or it names none.
+/// What a schema file says of the charges for its table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Charges {
+    /// The ledger that all of them go to, if it names one.
+    pub ledger: Option<PathBuf>,
+    /// How many rows a unit has, at most: all prices are for that many.
+    pub rows_per_unit: u64,
+}
+
+/// What a schema file says of charges, also if the schema is not finished; no ledger and units of
+/// one row if there is no such file.
 ///
 /// # Errors
 ///
 /// [`Error::Unreadable`], [`Error::Syntax`] or [`Error::Schema`].
-pub fn ledger_named_in(schema: &Path) -> Result<Option<PathBuf>, Error> {
+pub fn charges_named_in(schema: &Path) -> Result<Charges, Error> {
     let text = match std::fs::read_to_string(schema) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(Charges { ledger: None, rows_per_unit: 1 });
+        }
         read => read.map_err(|e| Error::unreadable(schema, &e))?,
     };
     // The parser's own words may quote lines of what is not a schema.
@@ -90,15 +103,20 @@ pub fn ledger_named_in(schema: &Path) -> Result<Option<PathBuf>, Error> {
         .trim_start_matches('\u{feff}')
         .parse()
         .map_err(|_| Error::Syntax { problem: format!("{} cannot be read", schema.display()) })?;
-    match table.get("ledger").map(|ledger| ledger.as_str()) {
-        None | Some(Some("?")) => Ok(None),
+    let refused = |problem: &str| Error::Schema { problems: vec![problem.into()] };
+    let ledger = match table.get("ledger").map(|ledger| ledger.as_str()) {
+        None | Some(Some("?")) => None,
         Some(Some(path)) if !path.is_empty() => {
             let folder = schema.parent().unwrap_or(Path::new(""));
-            Ok(Some(folder.join(path)))
+            Some(folder.join(path))
         }
         Some(_) => {
-            let problem = "ledger must be the path of a ledger, such as \"people.ledger\"".into();
-            Err(Error::Schema { problems: vec![problem] })
+            return Err(refused("ledger must be the path of a ledger, such as \"people.ledger\""));
         }
+    };
+    let rows_per_unit = table.get("rows_per_unit").map_or(Some(1), count);
+    match rows_per_unit.filter(|k| *k <= MOST_ROWS_PER_UNIT) {
+        Some(rows_per_unit) => Ok(Charges { ledger, rows_per_unit }),
+        None => Err(refused("rows_per_unit must be a count from 1 to a million")),
     }
 }

@@ -1,12 +1,18 @@
 //! What a file says without a schema stays in it, no row is there twice, and no file ends the process.
 use std::{fs::File, sync::Arc};
 
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use arrow_array::{
+    ArrayRef, DictionaryArray, Float64Array, LargeStringArray, RecordBatch, StringArray,
+    StringViewArray, types::Int32Type,
+};
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+use parquet::arrow::ArrowWriter;
 use quietly_data::{Encoding, Error, Options, Schema, Source};
 
 mod common;
 use common::*;
+
+type Keys = DictionaryArray<Int32Type>;
 
 fn two() -> Schema {
     schema("a = { range = [0, 10] }\ny = { range = [0, 10] }")
@@ -59,6 +65,61 @@ fn names_that_look_like_data_need_a_word() {
     let index = folder.write("index.csv", ",a,2020,y\n0,1,2,3\n");
     assert!(Source::open([&index], &Options::of_schema(&two())).is_ok());
     assert_eq!(Source::open([&index], &Options::default()).err().unwrap().code(), "D04");
+}
+
+/// One cell that is not Unicode is a value that no schema declares, as in CSV: it does not decide whether a file can be read.
+#[test]
+fn a_cell_that_is_not_unicode_damages_nothing() {
+    let folder = Folder::new();
+    let texts = |last: &str| Arc::new(StringArray::from(vec!["F", "M", last])) as ArrayRef;
+    let large = |last: &str| Arc::new(LargeStringArray::from(vec!["F", "M", last])) as ArrayRef;
+    let view = |last: &str| Arc::new(StringViewArray::from(vec!["F", "M", last])) as ArrayRef;
+    let keys = |last: &str| Arc::new(["F", "M", last].into_iter().collect::<Keys>()) as ArrayRef;
+    let known = schema("a = { values = [\"F\", \"M\"], other = true }\ny = { range = [0, 10] }");
+    let makers: [&dyn Fn(&str) -> ArrayRef; 4] = [&texts, &large, &view, &keys];
+    for (kind, column) in makers.iter().enumerate() {
+        let batch = |last: &str| {
+            let y = Arc::new(Float64Array::from(vec![1.0, 2.0, 3.0])) as ArrayRef;
+            RecordBatch::try_from_iter([("a", column(last)), ("y", y)]).unwrap()
+        };
+        let write = |name: &str, batch: &RecordBatch| {
+            let (path, schema) = (folder.path(name), batch.schema());
+            let file = File::create(&path).unwrap();
+            match name.rsplit('.').next() {
+                Some("parquet") => {
+                    let mut writer = ArrowWriter::try_new(file, schema, None).unwrap();
+                    writer.write(batch).unwrap();
+                    writer.close().unwrap();
+                }
+                Some("arrow") => {
+                    let mut writer = FileWriter::try_new(file, &schema).unwrap();
+                    writer.write(batch).unwrap();
+                    writer.finish().unwrap();
+                }
+                _ => {
+                    let mut writer = StreamWriter::try_new(file, &schema).unwrap();
+                    writer.write(batch).unwrap();
+                    writer.finish().unwrap();
+                }
+            }
+            path
+        };
+        for name in ["t.parquet", "t.arrow", "t.arrows"] {
+            let name = format!("{kind}{name}");
+            let want = read(&[&write(&name, &batch("other"))], &known);
+            let path = write(&name, &batch("MARKED"));
+            let mut bytes = std::fs::read(&path).unwrap();
+            let mark = b"MARKED";
+            let places: Vec<usize> =
+                (0..bytes.len() - 6).filter(|i| &bytes[*i..i + 6] == mark).collect();
+            assert!(!places.is_empty(), "{name}");
+            places
+                .iter()
+                .for_each(|i| bytes[*i..i + 6].copy_from_slice(b"\xff\xfe\xff\xfe\xff\xff"));
+            std::fs::write(&path, bytes).unwrap();
+            assert!(same(&want, &read(&[&path], &known)), "{name}");
+        }
+    }
 }
 
 #[test]

@@ -70,6 +70,7 @@ impl Model {
                 ledger.finish(&run);
             }
             model.certificate.public.extend(public);
+            model.certificate.add_files(&table.source);
             model.certificate.not_covered.extend(not_covered);
             model.parameters = parameters;
             Ok(Model(model))

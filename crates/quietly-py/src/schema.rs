@@ -9,6 +9,7 @@ use quietly::{Missing, Rule, Value};
 
 use crate::{
     errors::{exception, guard, raise},
+    model::Model,
     plan::refusal,
 };
 
@@ -47,6 +48,8 @@ use crate::{
 pub(crate) struct Schema {
     pub(crate) inner: quietly::Schema,
     has_rows: bool,
+    /// The ledger that all fits are charged to.
+    ledger: Option<PathBuf>,
 }
 
 #[pymethods]
@@ -121,7 +124,7 @@ impl Schema {
             numbers_in_text,
             ..Default::default()
         };
-        Schema::checked(&schema.to_toml(), rows.is_some())
+        Schema::checked(&schema.to_toml(), rows.is_some(), None)
     }
 
     /// A schema from a TOML file, as the command line reads it.
@@ -131,17 +134,21 @@ impl Schema {
     fn read(path: PathBuf) -> PyResult<Self> {
         guard(|| {
             let inner = quietly::Schema::read(&path).map_err(raise_data)?;
-            Ok(Schema { inner, has_rows: true })
+            let ledger = quietly::charges_named_in(&path).map_err(raise_data)?.ledger;
+            // A process that has another working directory means the same file.
+            let ledger = ledger.map(|ledger| std::path::absolute(&ledger).unwrap_or(ledger));
+            Ok(Schema { inner, has_rows: true, ledger })
         })
     }
 
-    /// A schema from TOML text, as ``to_toml`` writes it. ``has_rows`` is False if its number of rows is not to be taken.
+    /// A schema from TOML text, as ``to_toml`` writes it. ``has_rows`` is False if its number of rows is not to be taken. ``ledger`` is the
+    /// path of the ledger that fits are charged to.
     #[staticmethod]
-    #[pyo3(name = "parse", signature = (text, has_rows=true))]
-    fn checked(text: &str, has_rows: bool) -> PyResult<Self> {
+    #[pyo3(name = "parse", signature = (text, has_rows=true, ledger=None))]
+    fn checked(text: &str, has_rows: bool, ledger: Option<PathBuf>) -> PyResult<Self> {
         guard(|| {
             let inner = quietly::Schema::parse(text).map_err(raise_data)?;
-            Ok(Schema { inner, has_rows })
+            Ok(Schema { inner, has_rows, ledger })
         })
     }
 
@@ -165,6 +172,26 @@ impl Schema {
         self.inner.rows_per_unit
     }
 
+    /// The ledger that the schema's file names: every fit is charged to it. None if it names none.
+    #[getter]
+    fn ledger(&self) -> Option<PathBuf> {
+        self.ledger.clone()
+    }
+
+    /// The same with the unit, the rows of a unit and the ledger of another: for columns that were made from its columns.
+    fn charged_like(&self, other: &Schema) -> Self {
+        let mut inner = self.inner.clone();
+        (inner.unit, inner.rows_per_unit) = (other.inner.unit.clone(), other.inner.rows_per_unit);
+        Schema { inner, has_rows: self.has_rows, ledger: other.ledger.clone() }
+    }
+
+    /// The same with numbers written as in the table that a model was fitted on.
+    fn written_like(&self, model: &Model) -> Self {
+        let mut inner = self.inner.clone();
+        inner.notation = model.0.encoding.notation();
+        Schema { inner, has_rows: self.has_rows, ledger: self.ledger.clone() }
+    }
+
     /// The names of the columns that are described; "*" stands for all others.
     #[getter]
     fn columns(&self) -> Vec<String> {
@@ -179,14 +206,14 @@ impl Schema {
             inner.numbers_in_text.push(name.clone());
         }
         inner.columns.push((name, rule));
-        Schema::checked(&inner.to_toml(), self.has_rows)
+        Schema::checked(&inner.to_toml(), self.has_rows, self.ledger.clone())
     }
 
     /// The same for a table that has only these of its columns.
     fn for_columns(&self, there: Vec<String>) -> Self {
         let mut inner = self.inner.clone();
         inner.columns.retain(|(name, _)| name == "*" || there.contains(name));
-        Schema { inner, has_rows: self.has_rows }
+        Schema { inner, has_rows: self.has_rows, ledger: self.ledger.clone() }
     }
 
     /// What a column holds, as the schema says: "range", "numbers in texts", "texts", "numbers", "truths" or "values"; None if it does not say. Texts that are
@@ -224,12 +251,18 @@ impl Schema {
 
     fn __repr__(&self) -> String {
         let has_rows = if self.has_rows { "" } else { ", has_rows=False" };
-        format!("Schema.parse({:?}{has_rows})", self.inner.to_toml())
+        let ledger =
+            self.ledger.as_ref().map_or(String::new(), |path| format!(", ledger={path:?}"));
+        format!("Schema.parse({:?}{has_rows}{ledger})", self.inner.to_toml())
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String, bool))> {
+    #[allow(clippy::type_complexity)]
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, (String, bool, Option<PathBuf>))> {
         let parse = py.get_type::<Schema>().getattr("parse")?;
-        Ok((parse, (self.inner.to_toml(), self.has_rows)))
+        Ok((parse, (self.inner.to_toml(), self.has_rows, self.ledger.clone())))
     }
 }
 

@@ -28,7 +28,8 @@ const NUMBERS: f64 = 0.1;
 /// of two.
 ///
 /// Two choices by the exponential mechanism and a count of the numbers with discrete Laplace noise share ε, without
-/// any δ: pure ε-differential privacy for one row added or removed. `rows`, about how many rows there are, is public;
+/// any δ: pure ε-differential privacy for one row added or removed, or for the rows of one unit
+/// ([`Budget::for_units_of`]). `rows`, about how many rows there are, is public;
 /// the fewer there are, the farther from the ends the levels lie, so that the choice stands on enough rows.
 ///
 /// None if the count says that fewer than a tenth of the rows hold a number: a range of the rest would be noise. Where there
@@ -36,17 +37,18 @@ const NUMBERS: f64 = 0.1;
 ///
 /// # Errors
 ///
-/// [`Error::Data`] if the table cannot be read, [`Error::Parameter`] unless ε is in [0.001, 100].
+/// [`Error::Data`] if the table cannot be read, [`Error::Parameter`] unless the budget is pure, under add-remove, and leaves
+/// one row an ε in [0.001, 100].
 pub fn private_range(
     source: &Source,
     column: &str,
     rows: u64,
-    epsilon: f64,
+    budget: Budget,
     paid: Paid,
     threads: usize,
 ) -> Result<Option<(f64, f64)>, Error> {
-    check(epsilon)?;
-    let key = paid.spend(Budget::pure(epsilon)?)?;
+    let epsilon = epsilon_of_one_row(budget)?;
+    let key = paid.spend(budget)?;
     let counts = counts(source, column, threads, &grid())?;
     chosen(counts, column, rows, epsilon, key, threads)
 }
@@ -60,11 +62,11 @@ pub fn private_range_elsewhere(
     keeper: &mut dyn Keeper,
     column: &str,
     rows: u64,
-    epsilon: f64,
+    budget: Budget,
     paid: Paid,
 ) -> Result<Option<(f64, f64)>, Error> {
-    check(epsilon)?;
-    let key = paid.spend(Budget::pure(epsilon)?)?;
+    let epsilon = epsilon_of_one_row(budget)?;
+    let key = paid.spend(budget)?;
     let question = Question::values(2.0_f64.powi(REACH), grid());
     let counts = keeper.ask(0, &question)?.map(Answer::counts);
     chosen(counts, column, rows, epsilon, key, 1)
@@ -79,10 +81,15 @@ pub fn range_reading(columns: &[String], column: &str) -> Result<Reading, Error>
     Ok(Reading { encoding: encoding(columns, column)?, places: false, expansion: None })
 }
 
-/// Refuses a price before a row is read.
-fn check(epsilon: f64) -> Result<(), Error> {
-    let want = "from 0.001 to 100";
-    Error::unless((1e-3..=100.0).contains(&epsilon), "epsilon", want, epsilon)
+/// What one row may pay. Refuses a budget before a row is read.
+fn epsilon_of_one_row(budget: Budget) -> Result<f64, Error> {
+    let epsilon = budget.of_one_row()?.epsilon();
+    let want = "from 0.001 to 100 for one row";
+    Error::unless((1e-3..=100.0).contains(&epsilon), "epsilon", want, epsilon)?;
+    Error::unless(budget.is_pure(), "delta", "0 for a range", budget.delta())?;
+    let (own, other) = (Neighbours::AddRemove, budget.neighbours());
+    Error::unless(own == other, "neighbours", "add-remove for a range", other.name())?;
+    Ok(epsilon)
 }
 
 /// The range that is chosen, from how many values lie in each bin of the grid.

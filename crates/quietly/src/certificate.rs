@@ -2,7 +2,7 @@
 use std::fmt;
 
 use quietly_accounting::Neighbours;
-use quietly_data::Encoding;
+use quietly_data::{Encoding, visible};
 use quietly_noise::Source;
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +18,8 @@ use crate::{
 
 /// What a release promises, and why.
 ///
-/// It holds no data: everything in it is known before the first row is read, except where the
-/// randomness came from.
+/// It holds no data: everything in it is known before the first row is read, but for where the
+/// randomness came from and for [`rows_used`](Self::rows_used), which is a release.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Certificate {
@@ -158,6 +158,22 @@ impl Certificate {
     pub(crate) fn add_header(&mut self, encoding: &Encoding) {
         if encoding.names_from_header() {
             self.public.push("the names in the table's first line".into());
+        }
+    }
+
+    /// Says which files were read: their names without folders. Nothing of a table in memory.
+    ///
+    /// Sizes are left out: they are exact functions of the rows.
+    pub fn add_files(&mut self, source: &quietly_data::Source) {
+        const MOST: usize = 20;
+        let names = source.file_names();
+        let shown = |name: &String| visible(&name.replace('\n', "\\u{a}")).into_owned();
+        let mut files: Vec<String> = names.iter().take(MOST).map(shown).collect();
+        if names.len() > MOST {
+            files.push(format!("and {} more", names.len() - MOST));
+        }
+        if !files.is_empty() {
+            self.public.push(format!("the files that were read: {}", files.join(", ")));
         }
     }
 

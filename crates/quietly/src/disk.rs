@@ -88,9 +88,7 @@ pub(crate) fn cut(file: &File, length: u64) -> io::Result<()> {
 
 /// Puts a whole file in the place of another, or leaves the other.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let partial = path.with_file_name(format!(".{name}.{}.new", std::process::id()));
-    let mut file = private(OpenOptions::new().write(true).create(true).truncate(true), &partial)?;
+    let (partial, mut file) = create_beside(path)?;
     let written = put(&mut file, bytes)
         .and_then(|()| file.sync_all())
         .and_then(|()| change())
@@ -100,6 +98,21 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         return Err(error);
     }
     flush_name(path)
+}
+
+/// A new file beside another. No file is taken that is there, and no link is followed.
+fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut number = std::process::id();
+    loop {
+        let partial = path.with_file_name(format!(".{name}.{number}.new"));
+        match private(OpenOptions::new().write(true).create_new(true), &partial) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                number = number.wrapping_add(1);
+            }
+            opened => return opened.map(|file| (partial, file)),
+        }
+    }
 }
 
 /// Deletes a file, if it is there.

@@ -101,6 +101,15 @@ impl Budget {
         Ok(budget)
     }
 
+    /// The same for units of at least so many rows: never of fewer than were asked for.
+    ///
+    /// # Errors
+    ///
+    /// As [`for_units_of`](Self::for_units_of).
+    pub fn for_units_of_at_least(self, rows: u64) -> Result<Self, Error> {
+        self.for_units_of(rows.max(self.rows_per_unit()))
+    }
+
     /// What group privacy leaves for one row: all of it where a unit has one.
     ///
     /// # Errors

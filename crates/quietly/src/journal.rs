@@ -233,11 +233,11 @@ impl Journal {
         }
     }
 
-    /// The δ that the plan of a journal was made for: a run that goes on has the same.
+    /// The δ that was asked for when the plan of a journal was made: a run that goes on has the same.
     pub fn delta(path: &Path) -> Option<f64> {
         let text = fs::read_to_string(path).ok()?;
         let header: Header = serde_json::from_str(text.lines().next()?).ok()?;
-        Some(header.plan.budget.delta())
+        Some(header.plan.asked().delta())
     }
 
     /// Whether a run was begun: what it costs was charged then.

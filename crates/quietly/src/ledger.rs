@@ -25,7 +25,7 @@ use self::{
     decimal::Decimal,
     lines::{FORMAT, Head, Kind, Line, plain, read, written},
 };
-use crate::{budget::Budget, disk, error::Error, paid::Paid};
+use crate::{budget::Budget, disk, error::Error, group::Group, paid::Paid};
 
 pub(crate) use self::lines::digest;
 
@@ -47,6 +47,8 @@ pub struct Spending {
     pub epsilon: f64,
     /// The δ at which it holds.
     pub delta: f64,
+    /// How many rows a unit has, at most: the price is for all of them.
+    pub rows_per_unit: u64,
     /// The run that may use it; older ledgers do not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
@@ -92,6 +94,8 @@ pub struct Ledger {
     spent: Vec<Spending>,
     /// The digest of the last line.
     head: String,
+    /// Whether a line had the digest of the one before it: then all that follow have.
+    chained: bool,
 }
 
 impl Ledger {
@@ -105,7 +109,7 @@ impl Ledger {
         if let Some(limit) = limit {
             Error::unless(limit.is_private(), "limit", "finite", limit.epsilon())?;
         }
-        let there = std::fs::read(path);
+        let there = shared(path);
         match (there, limit) {
             (Ok(bytes), limit) if !(limit.is_some() && is_unborn(&bytes)) => {
                 let ledger = Ledger::read(path, &bytes)?;
@@ -159,7 +163,8 @@ impl Ledger {
             return Err(damaged());
         }
         let (path, limit) = (path.to_path_buf(), head.limit);
-        let mut ledger = Ledger { path, limit, spent: Vec::new(), head: digest(first) };
+        let mut ledger =
+            Ledger { path, limit, spent: Vec::new(), head: digest(first), chained: false };
         for (number, text) in lines.enumerate() {
             ledger.take(text).map_err(|why| {
                 told(&ledger.path, &format!("line {} {why}; nothing can be charged", number + 2))
@@ -171,17 +176,28 @@ impl Ledger {
     /// One more line of the file.
     fn take(&mut self, text: &str) -> Result<(), &'static str> {
         let line: Line = read(text).filter(Line::is_sound).ok_or("cannot be read")?;
-        // Versions before this one wrote no digests.
-        if line.prev.as_ref().is_some_and(|prev| *prev != self.head) {
+        // Versions before this one wrote no digests: lines without may only stand at the beginning.
+        if line.prev.as_ref().map_or(self.chained, |prev| *prev != self.head) {
             return Err("does not follow the line before it: a line was changed, moved or deleted");
         }
+        self.chained |= line.prev.is_some();
         self.head = digest(text);
-        let Line { when, what, epsilon, delta, kind, run, allocation, .. } = line;
+        let Line { when, what, epsilon, delta, group, kind, run, allocation, .. } = line;
+        let rows_per_unit = group.rows();
         let begun = self.spent.iter_mut().find(|s| run.is_some() && s.run == run);
         match (kind, begun) {
             (Kind::Begin, _) => {
                 let finished = false;
-                self.spent.push(Spending { when, what, epsilon, delta, run, finished, allocation });
+                self.spent.push(Spending {
+                    when,
+                    what,
+                    epsilon,
+                    delta,
+                    rows_per_unit,
+                    run,
+                    finished,
+                    allocation,
+                });
             }
             (Kind::Finish, Some(spending)) => spending.finished = true,
             (Kind::Finish, None) => return Err("ends a run that was never charged"),
@@ -252,6 +268,11 @@ impl Ledger {
         // Who is replaced leaves and joins: twice ε, and (1 + e^ε) times δ; the other way round nothing follows.
         let want = "the ledger's: prices under different relations do not add up";
         Error::unless(own == other, "neighbours", want, other.name())?;
+        // k rows of a unit pay k times what one row does.
+        let (own, other) = (self.rows_per_unit(), budget.rows_per_unit());
+        let want =
+            "as in the ledger's other charges: what units of different sizes pay does not add up";
+        Error::unless(own.is_none_or(|own| own == other), "rows_per_unit", want, other)?;
         let same = |a: &Option<String>, b: Option<&String>| a.is_some() && a.as_ref() == b;
         let used = |s: &Spending| same(&s.allocation, run.allocation.as_ref());
         let want =
@@ -276,6 +297,7 @@ impl Ledger {
             what: plain(&run.what),
             epsilon: budget.epsilon(),
             delta: budget.delta(),
+            group: budget.group(),
             kind: Kind::Begin,
             run: Some(run.name.clone()),
             allocation: run.allocation.clone(),
@@ -357,6 +379,12 @@ impl Ledger {
         self.limit
     }
 
+    /// How many rows a unit has in all charges; none if there is no charge, and the limit does not say.
+    pub fn rows_per_unit(&self) -> Option<u64> {
+        let limit = self.limit.rows_per_unit();
+        self.spent.first().map(|first| first.rows_per_unit).or((limit > 1).then_some(limit))
+    }
+
     /// All that was spent, the first first.
     pub fn entries(&self) -> &[Spending] {
         &self.spent
@@ -406,8 +434,8 @@ const TORN: &str =
 
 /// A line that charges nothing.
 fn note(kind: Kind, what: String, run: Option<String>) -> Line {
-    let (epsilon, delta, allocation, prev) = (0.0, 0.0, None, None);
-    Line { when: now(), what, epsilon, delta, kind, run, allocation, prev }
+    let (epsilon, delta, group, allocation, prev) = (0.0, 0.0, Group::default(), None, None);
+    Line { when: now(), what, epsilon, delta, group, kind, run, allocation, prev }
 }
 
 /// Whether a file is a ledger whose first line was not finished: nothing was ever charged to it.
@@ -415,6 +443,16 @@ fn is_unborn(bytes: &[u8]) -> bool {
     let start = br#"{"format":"quietly ledger""#;
     let len = bytes.len().min(start.len());
     !bytes.contains(&b'\n') && bytes[..len] == start[..len]
+}
+
+/// What a file holds while no other process writes to it.
+fn shared(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    // Without locks a line that is being written may be read in part; then it is refused.
+    let _ = file.lock_shared();
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn now() -> u64 {

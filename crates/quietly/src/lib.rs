@@ -49,7 +49,7 @@
 pub use quietly_accounting::Neighbours;
 pub use quietly_data::{
     Encoding, Error as DataError, Feature, Format, Kind, Missing, Notation, Options as ReadOptions,
-    Part, Private, Rule, Schema, Source, Sparse, Table, Target, Value, is_hidden, ledger_named_in,
+    Part, Private, Rule, Schema, Source, Sparse, Table, Target, Value, charges_named_in, is_hidden,
     visible,
 };
 pub use quietly_noise::Key;

@@ -61,7 +61,7 @@ impl Paid {
                 true => Budget::pure(epsilon)?,
                 false => Budget::new(epsilon, delta / releases as f64)?,
             };
-            Ok::<_, Error>(share.under(budget.neighbours()))
+            Ok::<_, Error>(share.under(budget.neighbours()).with_group(budget.group()))
         };
         let charged = match self.charged {
             Some(budget) => Some(share(budget)?),
@@ -74,6 +74,7 @@ impl Paid {
     pub(crate) fn spend(self, budget: Budget) -> Result<Key, Error> {
         let covers = self.charged.is_none_or(|charged| {
             charged.neighbours() == budget.neighbours()
+                && charged.group() == budget.group()
                 && budget.epsilon() <= charged.epsilon()
                 && budget.delta() <= charged.delta()
         });
@@ -98,9 +99,16 @@ mod tests {
         }
         let other = budget(1.0, 1e-6).under(Neighbours::ReplaceOne);
         let endless = budget(f64::INFINITY, 1e-6);
-        for more in [budget(1.1, 1e-6), budget(1.0, 1e-5), other, endless] {
+        // What a unit of four rows paid does not cover a row at the same price.
+        let visits = budget(1.0, 1e-6).for_units_of(4).unwrap();
+        for more in [budget(1.1, 1e-6), budget(1.0, 1e-5), other, endless, visits] {
             assert!(paid().spend(more).is_err(), "{more:?}");
             assert!(Paid::without_ledger(Key::from_seed(1)).spend(more).is_ok());
+        }
+        let shares = Paid::charged(visits, Key::from_seed(1)).shared(4, || Ok(Key::from_seed(2)));
+        let quarter = budget(0.25, 2.5e-7);
+        for share in shares.unwrap() {
+            assert!(share.spend(quarter.for_units_of(4).unwrap()).is_ok());
         }
         let shares = paid().shared(4, || Ok(Key::from_seed(2))).unwrap();
         assert_eq!(shares.len(), 4);

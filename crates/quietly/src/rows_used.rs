@@ -57,8 +57,8 @@ impl RowsUsed {
     /// What to look into, if the number is far from what was declared.
     ///
     /// No verdict is given where a standard deviation is more than a quarter of the declared rows. With
-    /// all of them in use, a false warning therefore takes noise below -5 standard deviations: less
-    /// than once in three million tables.
+    /// all of them in use, a false warning therefore takes noise beyond 5 standard deviations: less
+    /// than once in 1.7 million tables.
     pub fn warning(&self) -> Option<String> {
         let (about, declared) = (self.about as f64, self.declared as f64);
         if self.deviation > 0.25 * declared {
@@ -73,9 +73,10 @@ impl RowsUsed {
                 spaced(self.declared)
             ));
         }
-        (about - 3.0 * self.deviation > 2.0 * declared).then(|| {
+        (about - 3.0 * self.deviation > 1.5 * declared).then(|| {
             format!(
-                "about {} rows were used, but the schema declares {}: correct `rows`, as the fit was planned for that many.",
+                "about {} rows were used, but the schema declares {}: is a file or a row there twice? If not, correct `rows`, as \
+                 the fit was planned for that many.",
                 spaced(self.about),
                 spaced(self.declared)
             )

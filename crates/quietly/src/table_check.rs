@@ -101,7 +101,7 @@ impl TableCheck {
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<(Self, Certificate), Error> {
-        let budget = budget.for_units_of(schema.rows_per_unit)?;
+        let budget = budget.for_units_of_at_least(schema.rows_per_unit)?;
         let (encoding, looks) = looks(source, schema, target)?;
         let key = paid.spend(budget)?;
         let mut sums = vec![0_i128; 2 + 2 * looks.len()];

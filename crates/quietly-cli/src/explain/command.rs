@@ -120,10 +120,11 @@ pub(super) const ENTRIES: [Entry; 16] = [
     },
     Entry {
         code: "C15",
-        title: "two ledgers are named for one table",
-        why: "The schema of the table says which ledger counts what is spent on it, and --ledger names another one. \
-              Spending beside the first would make it false. Nothing was charged.",
-        fix: "Leave --ledger out. --no-ledger insists on a release that no ledger counts.",
+        title: "the ledger of a table would be passed by",
+        why: "The schema of the table says which ledger counts what is spent on it. --ledger names another one, or the verb reads \
+              the rows as public ones (`compare`, and `check` and `diagnose` with --public). Either would make the ledger false. \
+              Nothing was charged.",
+        fix: "Leave --ledger out. --no-ledger insists on a release that no ledger counts, or that the rows are public.",
         example: "quietly budget c15.ledger --limit 3 --delta 1e-4",
     },
     Entry {

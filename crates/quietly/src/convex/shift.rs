@@ -5,7 +5,17 @@
 //! is how far the share of rows is off, but not how far to move: that depends on how dense the rows are.
 //!
 //! So one more question is asked, planned and charged as any other: the quantile of the residuals y - u at the level itself, by the
-//! exponential mechanism, where u is the score that predictions have. A row has one residual, given the released weights.
+//! exponential mechanism, where u is the score that predictions have.
+//!
+//! # Proof: one row, one residual
+//!
+//! 1. The weights were released before, and are held: composition prices them, and here they are public. So are the grid of residuals, the
+//!    level q, and whether the question is asked at all ([`level`] sees the plan alone).
+//! 2. A row that is not a null record has one residual, which depends on that row and public values. It lies in one bin of the grid: values
+//!    beyond its ends count as the ends. One row more or less therefore changes one count, by 1.
+//! 3. The score of a threshold is -|(1 - q)·(rows not above it) - q·(rows above it)|. Adding a row moves it by at most max(q, 1 - q);
+//!    replacing one, by at most 1. `Door::quantile` divides by the first, and the charge has the parameter under each relation.
+//! 4. The intercept is moved by the threshold that is chosen: post-processing.
 use quietly_accounting::Neighbours;
 use quietly_data::Private;
 

@@ -51,7 +51,7 @@ pub fn evaluate_classes_privately(
 ) -> Result<(ClassScores, Certificate), Error> {
     expect_classifier(model)?;
     let classes = model.encoding.expect_classes()?.class_count();
-    let budget = budget.for_units_of(model.rows_per_unit())?;
+    let budget = budget.for_units_of_at_least(model.rows_per_unit())?;
     let stages = one_sum(PURPOSE, budget.of_one_row()?)?;
     let key = paid.spend(budget)?;
     let mut sums = vec![0_i128; entries(classes)];

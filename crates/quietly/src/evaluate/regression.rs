@@ -69,7 +69,7 @@ pub fn evaluate_privately(
     watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(Scores, Certificate), Error> {
     expect_regression(model)?;
-    let budget = budget.for_units_of(model.rows_per_unit())?;
+    let budget = budget.for_units_of_at_least(model.rows_per_unit())?;
     let stages = one_sum("squared errors", budget.of_one_row()?)?;
     let key = paid.spend(budget)?;
     let sums = fold(model, source, threads, watch, [0_i128; 4], |sums, bounded, y, _| {

@@ -18,7 +18,11 @@ impl Spending {
 impl fmt::Display for Ledger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limit = pair(self.limit.epsilon(), self.limit.delta());
-        writeln!(f, "limit {limit} ({})", self.limit.neighbours().name())?;
+        let unit = match self.rows_per_unit() {
+            None | Some(1) => String::new(),
+            Some(rows) => format!(", for units of up to {rows} rows"),
+        };
+        writeln!(f, "limit {limit} ({}{unit})", self.limit.neighbours().name())?;
         let row = |s: &Spending| {
             [s.at(), s.what.clone(), neat(s.epsilon), small(s.delta), s.state().into()]
         };

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::budget::Budget;
+use crate::{budget::Budget, group::Group};
 
 /// What the first line says.
 pub(super) const FORMAT: &str = "quietly ledger";
@@ -38,6 +38,9 @@ pub(super) struct Line {
     pub(super) what: String,
     pub(super) epsilon: f64,
     pub(super) delta: f64,
+    /// How many rows a unit has: the price is for all of them.
+    #[serde(rename = "rows_per_unit", default, skip_serializing_if = "Group::is_one_row")]
+    pub(super) group: Group,
     #[serde(default)]
     pub(super) kind: Kind,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -43,6 +43,33 @@ fn delta_counts_as_epsilon_does() {
     assert!(matches!(ledger.charge("other", replaced), Err(Error::Parameter { .. })));
 }
 
+/// What is cut out of the chain of digests is found even if the lines that follow lose theirs.
+#[test]
+fn digests_do_not_end_once_they_began() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("l");
+    let mut ledger = Ledger::open(&path, Some(budget(1.0, 1e-6))).unwrap();
+    for _ in 0..3 {
+        ledger.charge("a", budget(0.1, 1e-7)).unwrap();
+    }
+    let text = std::fs::read_to_string(&path).unwrap();
+    let bare = |line: &str| {
+        let mut fields: serde_json::Value = serde_json::from_str(line).unwrap();
+        fields.as_object_mut().unwrap().remove("prev");
+        fields.to_string()
+    };
+    let lines: Vec<&str> = text.lines().collect();
+    let cut = format!("{}\n{}\n{}\n", lines[0], lines[1], bare(lines[3]));
+    std::fs::write(&path, cut).unwrap();
+    assert!(matches!(Ledger::open(&path, None), Err(Error::File { .. })));
+    // A ledger of an earlier version has none at first.
+    let old = format!("{}\n{}\n", lines[0], bare(lines[1]));
+    std::fs::write(&path, old).unwrap();
+    let mut ledger = Ledger::open(&path, None).unwrap();
+    ledger.charge("b", budget(0.1, 1e-7)).unwrap();
+    assert_eq!(Ledger::open(&path, None).unwrap().entries().len(), 2);
+}
+
 #[test]
 fn a_damaged_ledger_lets_nothing_out() {
     let folder = tempfile::tempdir().unwrap();
