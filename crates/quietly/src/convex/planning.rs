@@ -1,5 +1,5 @@
 //! Planning a convex fit: every error is raised here, before any row is read.
-use quietly_accounting::Neighbours;
+use quietly_accounting::{Neighbours, gaussian_mu};
 
 use super::{
     bolt_on, descent, epoch, iterated,
@@ -9,6 +9,7 @@ use super::{
     program::{Growth, Program},
     psa, psa_two, questions,
     regulariser::Regulariser,
+    scaling,
     set::Set,
 };
 use crate::{budget::Budget, charge::Sampler, error::Error, method::Method, plan::Plan};
@@ -170,7 +171,8 @@ impl Convex {
             let want =
                 "everywhere, with a constant, no bound of their own and a delta, for scaled rows";
             Error::unless(scalable, "weights and rows", want, "otherwise")?;
-            program.scale();
+            let mu = gaussian_mu(budget.epsilon(), budget.delta())?;
+            program.scale(scaling::is_calm(rows, width, mu));
         }
         let links = plan.method.about().links;
         let fine = links.contains(&plan.link);

@@ -35,7 +35,7 @@ pub struct Program {
     /// Whether rows are centred, scaled and bounded privately first; then the constant is in units of their radius.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scales: bool,
-    /// Slopes of the logistic loss are cut here.
+    /// Slopes of the logistic loss are cut here; 1 cuts none, and hardly a scaled row.
     pub cut: f64,
     /// Gradients are cut to this norm by methods that add them up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,10 +76,11 @@ impl Program {
         }
     }
 
-    /// The same on rows that are centred and scaled.
-    pub(crate) fn scale(&mut self) {
+    /// The same on rows that are centred and scaled. Where noise is next to nothing (`calm`), neither slopes nor rows are
+    /// cut: that would be the larger error.
+    pub(crate) fn scale(&mut self, calm: bool) {
         (self.scales, self.finds_radius) = (true, false);
-        (self.cut, self.constant) = (perturb::CUT, 0.3);
+        (self.cut, self.constant) = (if calm { 1.0 } else { perturb::CUT }, 0.3);
     }
 
     /// Refuses what no proof covers: plans are files, and files can be changed.

@@ -201,8 +201,13 @@ pub(crate) fn fit(
         constant: shape.constant,
     };
     if program.scales {
-        let Found { map, share } =
-            scaling::find(run.door, &features, &target, (width, longest, rows))?;
+        let Found { map, share } = scaling::find(
+            run.door,
+            &features,
+            &target,
+            (width, longest, rows),
+            program.cut >= 1.0,
+        )?;
         run.constant = program.constant * map.radius;
         run.radius =
             map.radius * (1.0 + program.constant * program.constant).sqrt() * (1.0 + 1e-12);

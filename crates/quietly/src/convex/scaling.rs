@@ -39,8 +39,13 @@ const LEAST_SPREAD: f64 = 0.3;
 const RADIUS_OF_RMS: f64 = 0.7;
 /// The same where noise is next to nothing, and clipped rows would be the larger error.
 const RADIUS_WHEN_CALM: f64 = 3.0;
-/// The noise of a mean in units of the rows' norm, times the features: noise is next to nothing up to here. About 8 d / (n μ).
+/// The noise of a mean in units of the rows' norm, times the features: noise is next to nothing up to here.
 const CALM: f64 = 1e-4;
+
+/// Whether noise is next to nothing: public numbers alone decide. A row adds at most √2.5·R₀ to the sum of the features.
+pub(crate) fn is_calm(rows: u64, width: usize, mu: f64) -> bool {
+    2.5_f64.sqrt() / SHARES[1] * width as f64 <= CALM * rows as f64 * mu
+}
 
 /// How a row of features becomes one of bounded norm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -102,12 +107,13 @@ pub(crate) fn stages(mu: f64, neighbours: quietly_accounting::Neighbours) -> Vec
     ]
 }
 
-/// Asks them. `rows` is about how many there are.
+/// Asks them. `rows` is about how many there are; `calm` is said by [`is_calm`].
 pub(crate) fn find(
     door: &mut Door,
     features: &Private<Features<'_>>,
     target: &Private<Vec<f64>>,
     (width, longest, rows): (usize, f64, f64),
+    calm: bool,
 ) -> Result<Found, Error> {
     let threads = door.threads();
     let both = || features.as_ref().zip(target.as_ref());
@@ -191,7 +197,7 @@ pub(crate) fn find(
     let (bound, unit) = (lattice.bound() as f64, lattice.step());
     let (squares, _) = door.sum(SIZE, LatticeSum { sum, bound, unit })?;
     let rms = (squares[0] / count).clamp(most * most / 64.0, most * most).sqrt();
-    if noise * width as f64 <= CALM * cut {
+    if calm {
         (map.cut, map.radius) = (longest, RADIUS_WHEN_CALM * rms);
     } else {
         map.radius = RADIUS_OF_RMS * rms;
