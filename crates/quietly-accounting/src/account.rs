@@ -51,10 +51,10 @@ impl Profile {
     fn epsilon(&self, target: f64) -> f64 {
         match self {
             Profile::Composed(curve) => curve.epsilon(target),
-            Profile::Allocated(_, _, side) | Profile::Unknown(side) => {
-                let (low, high) = crossing(|e| exceeds(self.delta(e), target));
-                if *side == Side::Above { high } else { low }
-            }
+            Profile::Allocated(_, _, side) | Profile::Unknown(side) => match side {
+                Side::Above => crossing(|e| exceeds(self.delta(e), target)).1,
+                Side::Below => crossing(|e| self.delta(e) > target).0,
+            },
         }
     }
 
@@ -66,15 +66,16 @@ impl Profile {
     }
 }
 
-/// Whether a bound on δ is above the target. What is not a number is.
+/// Whether an upper bound on δ is above the target. What is not a number is.
 fn exceeds(delta: f64, target: f64) -> bool {
     delta.is_nan() || delta > target
 }
 
-/// The answer in the worse direction. What is not a number is no answer.
-fn worst(profiles: &[Profile], target: Target) -> f64 {
-    let all = profiles.iter().map(|p| p.answer(target));
-    all.fold(0.0, |worst, a| if a.is_nan() { f64::INFINITY } else { a.max(worst) })
+/// The answer in the worse direction. What is not a number is infinite from above, and nothing from below.
+fn worst(profiles: &[Profile], target: Target, side: Side) -> f64 {
+    let unknown = if side == Side::Above { f64::INFINITY } else { 0.0 };
+    let known = |answer: f64| if answer.is_nan() { unknown } else { answer };
+    profiles.iter().map(|profile| known(profile.answer(target))).fold(0.0, f64::max)
 }
 
 /// Brackets the point up to which `above` holds, for an `above` that stays false once it is.
@@ -193,7 +194,7 @@ impl Account {
         self.align(&mut resolution);
         for _ in 0..COARSENINGS {
             if let Some(profiles) = self.profiles(around, Side::Above, resolution) {
-                let upper = |target| worst(&profiles, target).min(self.simple(target));
+                let upper = |target| worst(&profiles, target, Side::Above).min(self.simple(target));
                 return targets.iter().map(|target| upper(*target)).collect();
             }
             resolution.step *= 2.0;
@@ -262,7 +263,9 @@ impl Account {
                 (side(Side::Above), side(Side::Below))
             };
             if let (Some(above), Some(below)) = (above, below) {
-                return Interval::new(worst(&below, target), worst(&above, target));
+                let [below, above] = [(below, Side::Below), (above, Side::Above)]
+                    .map(|(profiles, side)| worst(&profiles, target, side));
+                return Interval::new(below, above);
             }
             resolution.step *= 2.0;
             self.align(resolution);

@@ -106,7 +106,7 @@ impl Cells {
             mass[i] += (1.0 - share[i]) * certain;
             mass[i + 1] += share[i] * certain;
         }
-        mass[n] += (self.over_excess + self.over_rest) * (1.0 - 1e-6);
+        // What is above the window is left out: its mass is known from above only.
         mass
     }
 

@@ -331,12 +331,16 @@ impl Curve {
         // The product in logarithms: either factor may be out of range while the product is not.
         let finite = (finite.ln() + self.log_moment - self.theta * next).exp();
         let unit = (self.log_moment - self.theta * epsilon).exp();
+        // Exponentials and the sums, whose terms are positive; and the exponents, which round in units of their terms.
+        let exponents = self.log_moment.abs() + self.theta * next.abs().max(epsilon.abs());
+        let slack = 1e-9 + 16.0 * U * exponents;
         let bound = if above {
-            // 1e-9: exponentials, and the rounding of the sums, whose terms are positive.
-            finite * (1.0 + 1e-9) + self.noise * unit + self.beyond + self.infinite * (1.0 + 1e-12)
+            (finite + self.noise * unit) * (1.0 + slack)
+                + self.beyond
+                + self.infinite * (1.0 + 1e-12)
         } else {
             let wrap = self.wrap.iter().map(|(t, g)| g - t * epsilon).fold(0.0, f64::min).exp();
-            let certain = finite * (1.0 - 1e-9) - (self.noise + wrap) * unit;
+            let certain = finite * (1.0 - slack) - (self.noise + wrap) * unit * (1.0 + slack);
             // Nothing is certain where an error is as large as the value.
             let certain = if certain > 0.0 { certain } else { 0.0 };
             certain + self.infinite * (1.0 - 1e-9)

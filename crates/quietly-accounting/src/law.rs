@@ -131,8 +131,8 @@ impl Law {
     }
 
     /// The loss on a grid, in one of its two directions. The largest losses, up to a mass of `tail`, count as infinite: they
-    /// may be the far ends of spread masses and would mislead the tilt. `None` if no loss is finite: the ratios are beyond
-    /// [`CEILING`], and nothing is known of them.
+    /// may be the far ends of spread masses and would mislead the tilt. `None` if no loss is finite (the ratios are beyond
+    /// [`CEILING`]), or if one is not a number: then nothing is known of them.
     pub(crate) fn cells(&self, removed: bool, side: Side, step: f64, tail: f64) -> Option<Cells> {
         let sign = if side == Side::Above { self.times } else { -self.times };
         let (shift, scale) = (sign * POSITION, 1.0 + sign * MASS);
@@ -140,8 +140,11 @@ impl Law {
             true => (x.ln() + shift, p * x * scale),
             false => (-x.ln() + shift, p * scale),
         };
-        let pairs = self.position.iter().zip(&self.mass).filter(|(_, p)| **p > 0.0);
-        let mut atoms: Vec<(f64, f64)> = pairs.map(loss).filter(|(_, m)| *m > 0.0).collect();
+        let pairs = self.position.iter().zip(&self.mass).filter(|(_, p)| **p != 0.0);
+        let mut atoms: Vec<(f64, f64)> = pairs.map(loss).filter(|(_, m)| *m != 0.0).collect();
+        if atoms.iter().any(|(loss, mass)| loss.is_nan() || mass.is_nan()) {
+            return None;
+        }
         // Rising losses; zero, an atom of spread laws, has an infinite loss in one direction and no weight in the other.
         if !removed {
             atoms.reverse();

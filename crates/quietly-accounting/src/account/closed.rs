@@ -62,18 +62,32 @@ impl Account {
     }
 
     /// A bound by simple composition, each part at its own share of δ and without amplification: finite where a ratio or a
-    /// window is too large to compute with.
+    /// window is too large to compute with. Promises take the δ they need, pure parts none, and the others equal shares.
     pub(super) fn simple(&self, target: Target) -> f64 {
         let Target::Delta(delta) = target else { return 1.0 };
-        let share = delta / (self.parts.len() + 1) as f64;
+        let promised = |(part, times): &(Part, u64)| match part {
+            Part::Promise { delta, .. } => *times as f64 * delta * (1.0 + 1e-12),
+            _ => 0.0,
+        };
+        let takes_share = |(part, _): &&(Part, u64)| {
+            !matches!(part, Part::Laplace { .. } | Part::Pure { .. } | Part::Promise { .. })
+        };
+        let others = self.parts.iter().filter(takes_share).count();
+        let others = others + usize::from(self.mu_squared > 0.0);
+        // The difference has the rounding of its terms.
+        let left = delta * (1.0 - 1e-15) - self.parts.iter().map(promised).sum::<f64>();
+        if left < 0.0 || (others > 0 && left == 0.0) {
+            return f64::INFINITY;
+        }
+        let share = left / others.max(1) as f64;
         let gaussian = |mu: f64| gaussian::epsilon(mu * (1.0 + 1e-12), share).upper;
         let one = |(part, times): &(Part, u64)| {
             let t = *times as f64;
             match part {
                 Part::Laplace { scale } => t / scale * (1.0 + 1e-12),
-                Part::Pure { epsilon } => t * epsilon * (1.0 + 1e-12),
-                Part::Promise { delta, .. } if t * delta * (1.0 + 1e-12) > share => f64::INFINITY,
-                Part::Promise { epsilon, .. } => t * epsilon * (1.0 + 1e-12),
+                Part::Pure { epsilon } | Part::Promise { epsilon, .. } => {
+                    t * epsilon * (1.0 + 1e-12)
+                }
                 Part::Objective(_) => f64::INFINITY,
                 Part::Replaced { sigma, .. } => gaussian(2.0 * t.sqrt() / sigma),
                 Part::Poisson { sigma, .. }
@@ -93,7 +107,11 @@ impl Account {
                 }
             }
         };
-        gaussian(self.mu_squared.sqrt()) + self.parts.iter().map(one).sum::<f64>()
+        let exact = match self.mu_squared.sqrt() {
+            0.0 => 0.0,
+            mu => gaussian(mu),
+        };
+        exact + self.parts.iter().map(one).sum::<f64>()
     }
 }
 
