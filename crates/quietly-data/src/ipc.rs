@@ -15,7 +15,7 @@ use crate::{
     damage::guarded,
     frames,
     text::Counted,
-    untyped::{Untyped, arrow_texts_as_bytes},
+    untyped::{Untyped, arrow_fits_all_cells},
 };
 
 /// The batches of a file, cut into slices.
@@ -50,7 +50,7 @@ fn reader(path: &Path, used: Option<Vec<usize>>) -> Result<(Reader, Arc<AtomicU6
     let mut magic = Vec::new();
     Read::by_ref(&mut file).take(6).read_to_end(&mut magic).map_err(unreadable)?;
     file.rewind().map_err(unreadable)?;
-    let changes = guarded(|| arrow_texts_as_bytes(&mut file)).unwrap_or(Ok(vec![]));
+    let changes = guarded(|| arrow_fits_all_cells(&mut file)).unwrap_or(Ok(vec![]));
     let changes = changes.map_err(unreadable)?;
     file.rewind().map_err(unreadable)?;
     let (counted, count) = Counted::new(file);

@@ -16,8 +16,6 @@ use crate::{damage::inflated, positioned::Positioned};
 
 /// Structures within structures, and columns within columns.
 const DEEP: usize = 64;
-/// A page header, with its statistics, is no longer than this.
-const HEADER: u64 = 1 << 20;
 
 /// Whether the footer has no list, text or nesting beyond its own length.
 pub(crate) fn footer_fits(file: &Positioned) -> Option<()> {
@@ -82,7 +80,7 @@ pub(crate) fn pages_fit(file: &Positioned, metadata: &ParquetMetaData) -> Option
 fn page_fits(file: &Positioned, at: u64, end: u64, ratio: u64) -> Option<u64> {
     let mut bytes = Vec::new();
     let (mut unpacked, mut packed, mut values) = (0, 0, 0);
-    // Most headers are small.
+    // Most headers are small, but statistics may quote a cell, of any length.
     let mut window = 256;
     let length = loop {
         bytes.clear();
@@ -99,7 +97,7 @@ fn page_fits(file: &Positioned, at: u64, end: u64, ratio: u64) -> Option<u64> {
         });
         match walked {
             Some(()) => break walk.at as u64,
-            None if window < HEADER.min(end - at) => window *= 16,
+            None if window < end - at => window = window.saturating_mul(16),
             None => return None,
         }
     };

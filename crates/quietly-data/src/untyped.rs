@@ -1,8 +1,9 @@
-//! Texts of Parquet and Arrow files read as bytes.
+//! Parquet and Arrow files read with types that every cell fits.
 //!
-//! Both formats promise that texts are Unicode, and their readers fail at the first cell that is not: one
-//! cell would decide whether a fit succeeds. So the types that a file declares are changed before the
-//! reader sees them. A cell that is not Unicode is then a value that no schema declares, as in CSV.
+//! Both formats promise that texts are Unicode, and an Arrow field may promise that no cell is null. Their
+//! readers fail at the first cell that breaks the promise: one cell would decide whether a fit succeeds. So
+//! the types that a file declares are changed before the reader sees them. A cell that is not Unicode is
+//! then a value that no schema declares, as in CSV, and a null is a missing value.
 use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
@@ -50,10 +51,12 @@ fn as_bytes(node: &TypePtr) -> Result<TypePtr, ParquetError> {
     Ok(Arc::new(bytes))
 }
 
-/// An Arrow file or stream whose schema declares bytes in place of texts.
+/// An Arrow file or stream whose schema declares bytes in place of texts, and nulls in every field.
 ///
 /// The type of a field is one byte, beside a table that is empty for texts and for bytes: changing the byte
-/// changes the type and nothing else.
+/// changes the type and nothing else. Whether a field has nulls is one byte too, or is left out, which
+/// means that it has none. Then the layout of the field, which is shared with fields that leave it out as
+/// well, is made to find it in the byte of the type, which is never zero.
 pub(crate) struct Untyped<R> {
     inner: R,
     at: u64,
@@ -87,9 +90,9 @@ impl<R: Seek> Seek for Untyped<R> {
     }
 }
 
-/// Where the types of texts stand in an Arrow file or stream, and those of bytes; none where it cannot be
-/// read, which its reader then says. Leaves the file at its beginning.
-pub(crate) fn arrow_texts_as_bytes(file: &mut File) -> io::Result<Vec<(u64, u8)>> {
+/// Where an Arrow file or stream declares texts or fields without nulls, and what to read there instead;
+/// nothing where it cannot be read, which its reader then says. Leaves the file at its beginning.
+pub(crate) fn arrow_fits_all_cells(file: &mut File) -> io::Result<Vec<(u64, u8)>> {
     let size = file.metadata()?.len();
     let magic = bytes(file, 0, 6)?;
     let changes = match magic == b"ARROW1" {
@@ -136,15 +139,34 @@ fn of_schema(schema: Schema<'_>, start: u64) -> Vec<(u64, u8)> {
     let mut fields: Vec<Field<'_>> = schema.fields().into_iter().flatten().collect();
     while let Some(field) = fields.pop() {
         fields.extend(field.children().into_iter().flatten());
+        let (layout, place) = (field._tab.vtable(), start + field._tab.loc() as u64);
+        let kind = layout.get(Field::VT_TYPE_TYPE);
+        match layout.get(Field::VT_NULLABLE) {
+            _ if field.nullable() || kind == 0 => {}
+            0 => {
+                let Some(slot) =
+                    layout_of(&field).map(|at| start + at + u64::from(Field::VT_NULLABLE))
+                else {
+                    continue;
+                };
+                changes.extend([(slot, kind.to_le_bytes()[0]), (slot + 1, kind.to_le_bytes()[1])]);
+            }
+            within => changes.push((place + u64::from(within), 1)),
+        }
         let bytes = match field.type_type() {
             Type::Utf8 => Type::Binary,
             Type::LargeUtf8 => Type::LargeBinary,
             Type::Utf8View => Type::BinaryView,
             _ => continue,
         };
-        let within = field._tab.vtable().get(Field::VT_TYPE_TYPE);
-        let place = start + field._tab.loc() as u64 + u64::from(within);
-        changes.push((place, bytes.0));
+        changes.push((place + u64::from(kind), bytes.0));
     }
     changes
+}
+
+/// Where the layout of a field stands: so many bytes before the field as its first word says.
+fn layout_of(field: &Field<'_>) -> Option<u64> {
+    let at = field._tab.loc();
+    let word = field._tab.buf().get(at..at + 4)?.try_into().ok()?;
+    u64::try_from(at as i64 - i64::from(i32::from_le_bytes(word))).ok()
 }

@@ -2,11 +2,16 @@
 use std::{fs::File, sync::Arc};
 
 use arrow_array::{
-    ArrayRef, DictionaryArray, Float64Array, LargeStringArray, RecordBatch, StringArray,
-    StringViewArray, types::Int32Type,
+    ArrayRef, DictionaryArray, Float64Array, LargeStringArray, ListArray, NullArray, RecordBatch,
+    StringArray, StringViewArray, types::Int32Type,
 };
+use arrow_buffer::OffsetBuffer;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
-use parquet::arrow::ArrowWriter;
+use arrow_schema::{DataType, Field};
+use parquet::{
+    arrow::ArrowWriter,
+    file::properties::{EnabledStatistics, WriterProperties},
+};
 use quietly_data::{Encoding, Error, Options, Schema, Source};
 
 mod common;
@@ -120,6 +125,84 @@ fn a_cell_that_is_not_unicode_damages_nothing() {
             assert!(same(&want, &read(&[&path], &known)), "{name}");
         }
     }
+}
+
+/// A null in a field that is declared to have none is a missing value: it does not decide whether a file can be read.
+#[test]
+fn a_null_that_was_ruled_out_damages_nothing() {
+    let folder = Folder::new();
+    let rule = schema(
+        "a = { range = [0, 10], missing = \"drop\" }\n\
+         b = { values = [\"F\", \"M\"], other = true }\ny = { range = [0, 10] }",
+    );
+    // The writers check nothing of a batch but its types, so that the schema may promise what no row keeps.
+    let fields = |nullable: [bool; 3]| {
+        let kinds = [DataType::Float64, DataType::Utf8, DataType::Float64];
+        let named = ["a", "b", "y"].into_iter().zip(kinds).zip(nullable);
+        let field = |((name, kind), nullable)| Field::new(name, kind, nullable);
+        Arc::new(arrow_schema::Schema::new(named.map(field).collect::<Vec<_>>()))
+    };
+    let a = Arc::new(Float64Array::from(vec![Some(1.0), None, Some(3.0)])) as ArrayRef;
+    let b = Arc::new(StringArray::from(vec![Some("F"), Some("M"), None])) as ArrayRef;
+    let y = Arc::new(Float64Array::from(vec![1.0, 2.0, 3.0])) as ArrayRef;
+    let open = fields([true; 3]);
+    let batch = RecordBatch::try_new(open.clone(), vec![a, b, y]).unwrap();
+    let write = |name: &str, schema: Arc<arrow_schema::Schema>| {
+        let path = folder.path(name);
+        let file = File::create(&path).unwrap();
+        if name.ends_with(".arrow") {
+            let mut writer = FileWriter::try_new(file, &schema).unwrap();
+            writer.write(&batch).unwrap();
+            writer.finish().unwrap();
+        } else {
+            let mut writer = StreamWriter::try_new(file, &schema).unwrap();
+            writer.write(&batch).unwrap();
+            writer.finish().unwrap();
+        }
+        path
+    };
+    let want = read(&[&write("open.arrow", open)], &rule);
+    assert_eq!(want.1, [1.0, 3.0]);
+    for (i, nullable) in [[false, true, true], [false; 3], [true, false, false]].iter().enumerate()
+    {
+        for end in ["arrow", "arrows"] {
+            let path = write(&format!("{i}.{end}"), fields(*nullable));
+            assert!(same(&want, &read(&[&path], &rule)), "{nullable:?} {end}");
+        }
+    }
+}
+
+/// Long cells and long lists of one row decide nothing either, though their lengths stand in headers.
+#[test]
+fn one_long_cell_damages_nothing() {
+    let folder = Folder::new();
+    let y = Arc::new(Float64Array::from(vec![1.0, 2.0])) as ArrayRef;
+    let long = "x".repeat(3 << 20);
+    let texts = Arc::new(StringArray::from(vec!["F", &long])) as ArrayRef;
+    let batch = RecordBatch::try_from_iter([("a", texts), ("y", y.clone())]).unwrap();
+    let path = folder.path("long.parquet");
+    let properties = WriterProperties::builder()
+        .set_statistics_enabled(EnabledStatistics::Page)
+        .set_write_page_header_statistics(true)
+        .set_statistics_truncate_length(None)
+        .set_dictionary_enabled(false);
+    let file = File::create(&path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties.build())).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let known = schema("a = { values = [\"F\"], other = true }\ny = { range = [0, 10] }");
+    assert_eq!(read(&[&path], &known).1, [1.0, 2.0]);
+
+    let nulls = Arc::new(NullArray::new(3 << 20)) as ArrayRef;
+    let item = Arc::new(Field::new("item", DataType::Null, true));
+    let lists = ListArray::new(item, OffsetBuffer::from_lengths([0, 3 << 20]), nulls, None);
+    let columns = [("a", y.clone()), ("notes", Arc::new(lists) as ArrayRef), ("y", y)];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let path = folder.path("long.arrow");
+    let mut writer = FileWriter::try_new(File::create(&path).unwrap(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    assert_eq!(read(&[&path], &two()).1, [1.0, 2.0]);
 }
 
 #[test]

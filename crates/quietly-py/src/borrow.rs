@@ -4,13 +4,14 @@ use std::{ptr::NonNull, sync::Arc};
 
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, FixedSizeListArray, GenericListArray, OffsetSizeTrait,
-    PrimitiveArray, RecordBatch, RecordBatchReader, StructArray,
+    PrimitiveArray, RecordBatch, RecordBatchOptions, StructArray,
     cast::AsArray,
-    ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream},
+    ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type},
+    ffi_stream::FFI_ArrowArrayStream,
     types::{Float32Type, Float64Type, Int32Type, Int64Type},
 };
 use arrow_buffer::{ArrowNativeType, Buffer, OffsetBuffer, ScalarBuffer};
-use arrow_schema::{Field, Fields};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use pyo3::{
     buffer::{Element, PyBuffer},
     prelude::*,
@@ -21,20 +22,16 @@ use crate::errors::exception;
 
 /// All batches of an object that speaks the Arrow stream protocol, and the names of its columns.
 pub(crate) fn stream(object: &Bound<'_, PyAny>) -> PyResult<(Vec<String>, Vec<RecordBatch>)> {
-    let reader = reader(object)?;
-    let (names, schema) = (names(&reader), reader.schema());
-    let batches: Result<Vec<RecordBatch>, _> = reader.collect();
-    let mut batches = batches.map_err(wrong)?;
+    let mut stream = Stream::of(object)?;
+    let mut batches = Vec::new();
+    while let Some(batch) = stream.next()? {
+        batches.push(batch);
+    }
     if batches.is_empty() {
         // A table without rows has columns all the same.
-        batches.push(RecordBatch::new_empty(schema));
+        batches.push(RecordBatch::new_empty(stream.schema.clone()));
     }
-    Ok((names, batches))
-}
-
-/// The names of the columns of a stream.
-pub(crate) fn names(reader: &ArrowArrayStreamReader) -> Vec<String> {
-    reader.schema().fields().iter().map(|f| f.name().clone()).collect()
+    Ok((stream.names(), batches))
 }
 
 // What Arrow complains about may quote cells, so none of it is passed on.
@@ -42,17 +39,73 @@ fn wrong<E>(_: E) -> PyErr {
     exception("DataError", "the Arrow stream cannot be read to its end", None)
 }
 
-/// A stream of an object that hands one out.
-pub(crate) fn reader(object: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamReader> {
-    let capsule = object.call_method0("__arrow_c_stream__")?;
-    let capsule = capsule.cast::<PyCapsule>()?;
-    let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
-    // SAFETY: a capsule of this name holds a valid stream (the Arrow PyCapsule protocol); it is moved out, and the capsule's
-    // own destructor then finds it released.
-    let reader = unsafe {
-        ArrowArrayStreamReader::from_raw(pointer.cast::<FFI_ArrowArrayStream>().as_ptr())
-    };
-    reader.map_err(wrong)
+/// An Arrow stream, read with types that every cell fits, as files are: texts as bytes, and nulls in every column. A cell that is not Unicode,
+/// or a null where the stream promises none, then decides nothing.
+pub(crate) struct Stream {
+    stream: FFI_ArrowArrayStream,
+    schema: SchemaRef,
+}
+
+impl Stream {
+    /// The stream of an object that hands one out.
+    pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let capsule = object.call_method0("__arrow_c_stream__")?;
+        let capsule = capsule.cast::<PyCapsule>()?;
+        let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
+        // SAFETY: a capsule of this name holds a valid stream (the Arrow PyCapsule protocol); it is moved out, and the capsule's
+        // own destructor then finds it released.
+        let mut stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.cast().as_ptr()) };
+        let get_schema = stream.get_schema.ok_or(()).map_err(wrong)?;
+        let mut schema = FFI_ArrowSchema::empty();
+        // SAFETY: the stream is valid and not yet released, and the schema is there to be written.
+        if unsafe { get_schema(&mut stream, &mut schema) } != 0 {
+            return Err(wrong(()));
+        }
+        let schema = Schema::try_from(&schema).map_err(wrong)?;
+        let fits_all = |field: &FieldRef| {
+            let kind = bytes_for_texts(field.data_type());
+            Field::new(field.name(), kind, true)
+        };
+        let fields: Vec<Field> = schema.fields().iter().map(fits_all).collect();
+        Ok(Stream { stream, schema: Arc::new(Schema::new(fields)) })
+    }
+
+    /// The names of the columns.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    fn next(&mut self) -> PyResult<Option<RecordBatch>> {
+        let get_next = self.stream.get_next.ok_or(()).map_err(wrong)?;
+        let mut array = FFI_ArrowArray::empty();
+        // SAFETY: the stream is valid, and the array is there to be written.
+        if unsafe { get_next(&mut self.stream, &mut array) } != 0 {
+            return Err(wrong(()));
+        }
+        if array.is_released() {
+            return Ok(None);
+        }
+        let kind = DataType::Struct(self.schema.fields().clone());
+        // SAFETY: the array has the stream's types, and texts lie in memory as bytes do.
+        let data = unsafe { from_ffi_and_data_type(array, kind) }.map_err(wrong)?;
+        let rows = RecordBatchOptions::new().with_row_count(Some(data.len()));
+        let columns = StructArray::from(data).into_parts().1;
+        let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &rows);
+        batch.map(Some).map_err(wrong)
+    }
+}
+
+/// The type of bytes that lies in memory as a type of texts does; every other type as it is.
+fn bytes_for_texts(kind: &DataType) -> DataType {
+    match kind {
+        DataType::Utf8 => DataType::Binary,
+        DataType::LargeUtf8 => DataType::LargeBinary,
+        DataType::Utf8View => DataType::BinaryView,
+        DataType::Dictionary(keys, values) => {
+            DataType::Dictionary(keys.clone(), Box::new(bytes_for_texts(values)))
+        }
+        kind => kind.clone(),
+    }
 }
 
 /// A matrix of 32 or 64 bit floating-point numbers, in C or Fortran order: one column of rows, or its columns.

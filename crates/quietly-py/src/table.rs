@@ -54,7 +54,7 @@ impl Table {
     /// The names of the columns of an Arrow stream, of which nothing else is read.
     #[staticmethod]
     fn names(stream: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
-        guard(|| Ok(borrow::names(&borrow::reader(stream)?)))
+        guard(|| Ok(borrow::Stream::of(stream)?.names()))
     }
 
     /// Two tables, each row being in one of them by a coin of its own.
