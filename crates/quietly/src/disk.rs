@@ -124,6 +124,16 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Refuses a device, a pipe or a folder, which can neither be replaced nor deleted as a file is.
+pub(crate) fn is_a_file(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(there) if !there.is_file() => {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "this is not a file; name another"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Opens a file that no other user may read if it is new.
 pub(crate) fn private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     #[cfg(unix)]

@@ -29,6 +29,7 @@
 //! Until then a run that goes on makes the same model from the same pages, and releases nothing.
 //!
 //! This does not see ledger, marks and journal put back to an older state all together, as a snapshot of the machine does.
+//! Without a ledger, these are `JOURNAL.head` and `JOURNAL.done`: with both put back or deleted, a run that has ended goes on.
 //! Keep them where the table is: until the run is over they are as secret as the table.
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -54,7 +55,7 @@ pub struct Journal {
     file: File,
     header: Header,
     place: Place,
-    /// Whether the file is of no use unless the run begins.
+    /// Whether the file was made here, and is of no use unless the run begins.
     new: bool,
     /// How far the run came; `None` before it is begun.
     mark: Option<Mark>,
@@ -116,6 +117,8 @@ impl Journal {
         ledger: Option<&Ledger>,
     ) -> Result<Self, Error> {
         let told = |why: &dyn std::fmt::Display| told(path, why);
+        disk::is_a_file(path).map_err(|e| told(&e))?;
+        let there = path.exists();
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let mut file = disk::private(&mut options, path).map_err(|e| told(&e))?;
@@ -154,7 +157,7 @@ impl Journal {
             file,
             header,
             place,
-            new: true,
+            new: !there,
             mark: None,
             lock: None,
             before: Vec::new().into_iter(),
@@ -163,12 +166,8 @@ impl Journal {
         };
         match lines.split_first() {
             None if text.is_empty() || text.starts_with("{\"quietly_journal\"") => {}
-            None => {
-                journal.new = false;
-                return Err(told(&NONE));
-            }
+            None => return Err(told(&NONE)),
             Some((first, pages)) => {
-                journal.new = false;
                 let there: Header = serde_json::from_str(first)
                     .map_err(|_| told(&"this is not the journal of a run of this version"))?;
                 journal.header.run.clone_from(&there.run);

@@ -109,6 +109,7 @@ impl Ledger {
         if let Some(limit) = limit {
             Error::unless(limit.is_private(), "limit", "finite", limit.epsilon())?;
         }
+        disk::is_a_file(path).map_err(|e| told(path, &e))?;
         let there = shared(path);
         match (there, limit) {
             (Ok(bytes), limit) if !(limit.is_some() && is_unborn(&bytes)) => {
