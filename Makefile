@@ -67,7 +67,7 @@ python-older:
 # Mutated inputs for so many seconds per target; `make test` runs the same targets for a fixed number of inputs. 
 SECONDS ?= 60
 fuzz:
-	@QUIETLY_FUZZ_SECONDS=$(SECONDS) $(CARGO) test --quiet -p quietly-fuzz -- --nocapture --test-threads=2
+	@QUIETLY_FUZZ_SECONDS=$(SECONDS) $(CARGO) test --quiet --no-fail-fast -p quietly-fuzz -- --nocapture --test-threads=2
 
 # The speed targets of the Python package, as ratios of one run: a release wheel, scikit-learn and diffprivlib side by side.
 bench-python: bench-wheel

@@ -192,8 +192,10 @@ impl Account {
         resolution.step *= coarser;
         resolution.points = (resolution.points as f64 / coarser) as usize;
         self.align(&mut resolution);
+        let parts = self.numeric();
+        let prepared = Prepared::new(&parts, Side::Above, resolution);
         for _ in 0..COARSENINGS {
-            if let Some(profiles) = self.profiles(around, Side::Above, resolution) {
+            if let Some(profiles) = prepared.profiles(around, resolution) {
                 let upper = |target| worst(&profiles, target, Side::Above).min(self.simple(target));
                 return targets.iter().map(|target| upper(*target)).collect();
             }
@@ -251,54 +253,21 @@ impl Account {
 
     /// Both sides in the worse direction. Coarsens the step where the window would not fit.
     fn at(&self, target: Target, resolution: &mut Resolution) -> Interval {
+        let (parts, long) = (self.numeric(), self.is_long());
+        let prepared = |side| Prepared::new(&parts, side, *resolution);
+        // The two sides are independent; where they are long work, they share the cores.
+        let (above, below) = both(long, || prepared(Side::Above), || prepared(Side::Below));
         for _ in 0..COARSENINGS {
-            // The two sides are independent; where they are long work, they share the cores.
-            let side = |side| self.profiles(target, side, *resolution);
-            let (above, below) = if self.is_long() {
-                std::thread::scope(|scope| {
-                    let below = scope.spawn(|| side(Side::Below));
-                    (side(Side::Above), below.join().expect("accounting does not panic"))
-                })
-            } else {
-                (side(Side::Above), side(Side::Below))
-            };
-            if let (Some(above), Some(below)) = (above, below) {
-                let [below, above] = [(below, Side::Below), (above, Side::Above)]
+            let curves = |side: &Prepared<'_>| side.profiles(target, *resolution);
+            if let (Some(upper), Some(lower)) = both(long, || curves(&above), || curves(&below)) {
+                let [lower, upper] = [(lower, Side::Below), (upper, Side::Above)]
                     .map(|(profiles, side)| worst(&profiles, target, side));
-                return Interval::new(below, above);
+                return Interval::new(lower, upper);
             }
             resolution.step *= 2.0;
             self.align(resolution);
         }
         Interval { lower: 0.0, upper: f64::INFINITY }
-    }
-
-    /// The curve in each direction (one, if they are the same). `None` if the window does not fit.
-    pub(crate) fn profiles(
-        &self,
-        target: Target,
-        side: Side,
-        resolution: Resolution,
-    ) -> Option<Vec<Profile>> {
-        let parts = self.numeric();
-        let ready: Vec<(Ready<'_>, u64)> =
-            parts.iter().map(|(p, t)| (p.ready(side, resolution), *t)).collect();
-        let both = [Direction::Removed, Direction::Added];
-        if let [(Ready::Law(law), 1)] = &ready[..] {
-            return Some(both.map(|d| Profile::Allocated(law.clone(), d, side)).into());
-        }
-        let directions =
-            if parts.iter().all(|(p, _)| p.is_symmetric()) { &both[..1] } else { &both[..] };
-        let profile = |&direction: &Direction| {
-            let term = |(r, t): &(Ready<'_>, u64)| -> Option<Term> {
-                Some((r.cells(direction, side, resolution)?.grid(side), *t))
-            };
-            let Some(terms) = ready.iter().map(term).collect::<Option<Vec<Term>>>() else {
-                return Some(Profile::Unknown(side));
-            };
-            compose(&terms, tilt(&terms, target), side).map(Profile::Composed)
-        };
-        directions.iter().map(profile).collect()
     }
 
     /// An upper bound under replace-one, through the record's absence: for every e,
@@ -319,8 +288,10 @@ impl Account {
             let mut resolution = self.first_resolution(query);
             resolution.step *= 0.5;
             resolution.points *= 2;
+            let parts = self.numeric();
+            let prepared = Prepared::new(&parts, Side::Above, resolution);
             let found = (0..COARSENINGS).find_map(|_| {
-                let profiles = self.profiles(query, Side::Above, resolution);
+                let profiles = prepared.profiles(query, resolution);
                 resolution.step *= 2.0;
                 profiles
             });
@@ -341,6 +312,56 @@ impl Account {
         }
         answer
     }
+}
+
+/// Parts made ready for one side. None of this depends on the step, so that it is done once however often a step is coarsened.
+struct Prepared<'a> {
+    ready: Vec<(Ready<'a>, u64)>,
+    symmetric: bool,
+    side: Side,
+}
+
+impl<'a> Prepared<'a> {
+    fn new(parts: &'a [(Part, u64)], side: Side, resolution: Resolution) -> Self {
+        let ready = parts.iter().map(|(part, times)| (part.ready(side, resolution), *times));
+        let symmetric = parts.iter().all(|(part, _)| part.is_symmetric());
+        Prepared { ready: ready.collect(), symmetric, side }
+    }
+
+    /// The curve in each direction (one, if they are the same). `None` if the window does not fit.
+    fn profiles(&self, target: Target, resolution: Resolution) -> Option<Vec<Profile>> {
+        let side = self.side;
+        let both = [Direction::Removed, Direction::Added];
+        if let [(Ready::Law(law), 1)] = &self.ready[..] {
+            return Some(both.map(|d| Profile::Allocated(law.clone(), d, side)).into());
+        }
+        let directions = if self.symmetric { &both[..1] } else { &both[..] };
+        let profile = |&direction: &Direction| {
+            let term = |(r, t): &(Ready<'_>, u64)| -> Option<Term> {
+                Some((r.cells(direction, side, resolution)?.grid(side), *t))
+            };
+            let Some(terms) = self.ready.iter().map(term).collect::<Option<Vec<Term>>>() else {
+                return Some(Profile::Unknown(side));
+            };
+            compose(&terms, tilt(&terms, target), side).map(Profile::Composed)
+        };
+        directions.iter().map(profile).collect()
+    }
+}
+
+/// Two computations, at the same time if they are `long`.
+fn both<A: Send, B: Send>(
+    long: bool,
+    first: impl FnOnce() -> A,
+    second: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    if !long {
+        return (first(), second());
+    }
+    std::thread::scope(|scope| {
+        let second = scope.spawn(second);
+        (first(), second.join().expect("accounting does not panic"))
+    })
 }
 
 /// The least value of a function with one valley, to a thousandth of the range.

@@ -35,7 +35,7 @@ pub struct Calibration {
     pub epsilon: Answer,
 }
 
-/// The least noise for which `event(noise)` costs at most `target_epsilon` at `delta`, to one part in a thousand.
+/// The least noise for which `event(noise)` costs at most `target_epsilon` at `delta`: to one percent of the target.
 ///
 /// The cost of the noise returned has been computed and is at most the target; this is checked, not extrapolated.
 ///
@@ -81,9 +81,20 @@ pub fn calibrate(
     let steepness = (found / coarse((1.02 * about).min(MOST))?).ln() / 1.02_f64.ln();
     let steepness = if steepness.is_finite() { steepness.clamp(1.0, 50.0) } else { 1.0 };
     let fine = least_noise(|noise| cost(noise, 1.0), goal, about, steepness, 1.001)?;
-    let (noise_multiplier, _) = fine.ok_or(unreachable)?;
-    let epsilon = epsilon(&event(noise_multiplier)?, neighbours, delta)?;
-    Ok(Calibration { noise_multiplier, epsilon })
+    let (noise, _) = fine.ok_or(unreachable)?;
+    let answer = |noise: f64| epsilon(&event(noise)?, neighbours, delta);
+    let found = Calibration { noise_multiplier: noise, epsilon: answer(noise)? };
+    let upper = found.epsilon.upper;
+    if upper > 0.99 * goal || noise <= LEAST {
+        return Ok(found);
+    }
+    // One pass is loose for this event: search with the answer itself, which is refined until it is narrow.
+    let start = (noise * (upper.max(1e-9) / goal).powf(1.0 / steepness)).clamp(LEAST, noise);
+    let cost = |noise: f64| answer(noise).map(|answer| answer.upper);
+    let refined = least_noise(cost, goal, start, steepness, 1.005)?;
+    let refined = refined.map(|(noise, _)| noise).filter(|refined| *refined < noise);
+    let Some(noise_multiplier) = refined else { return Ok(found) };
+    Ok(Calibration { noise_multiplier, epsilon: answer(noise_multiplier)? })
 }
 
 /// The range of noise multipliers.
