@@ -34,6 +34,11 @@ pub(crate) fn readable(data_type: &DataType) -> bool {
 pub(crate) fn kind(data_type: &DataType) -> &'static str {
     use DataType::*;
     match data_type {
+        // Texts of files are read as bytes.
+        Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView => "text",
+        Boolean => "true or false",
+        Dictionary(_, values) => kind(values),
+        numeric if numeric.is_numeric() => "a number",
         Timestamp(..) | Date32 | Date64 => "a date or time",
         Time32(_) | Time64(_) | Duration(_) | Interval(_) => "a time",
         List(_) | LargeList(_) | FixedSizeList(..) | ListView(_) | LargeListView(_) => "a list",

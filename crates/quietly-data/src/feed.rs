@@ -156,7 +156,7 @@ impl Reader {
                 Ok(Reader::Text(pieces, count))
             }
             Layout::Libsvm => {
-                let (reader, count) = text::open(path).map_err(unreadable)?;
+                let (reader, count) = text::open_by_name(path).map_err(unreadable)?;
                 let width = if plan.thin() { 1 } else { plan.width };
                 let size = (TEXT / width).clamp(1 << 12, TEXT);
                 Ok(Reader::Text(Pieces::new(reader, size, None, b"0 ?\n".to_vec()), count))

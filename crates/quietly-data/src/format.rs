@@ -62,11 +62,8 @@ impl Format {
         (text || bare.len() == name.len()).then_some(format)
     }
 
-    /// The format of a file, by its name or else by its first bytes (unpacked, if it was gzip).
-    pub(crate) fn of_file(path: &Path, start: &[u8]) -> Self {
-        if let Some(format) = Format::of_name(path) {
-            return format;
-        }
+    /// The format of a file whose name promises none, by its first bytes (unpacked, if it was gzip).
+    pub(crate) fn of_bytes(start: &[u8]) -> Self {
         if start.starts_with(b"PAR1") {
             return Format::Parquet;
         }

@@ -1,4 +1,5 @@
 use std::{
+    fs::File,
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
@@ -50,6 +51,24 @@ impl Options {
         let names: Vec<String> = encoding.predicting().columns().map(Into::into).collect();
         let features = names.iter().filter_map(|name| name.parse().ok()).max();
         Options { features, names, ..Options::default() }
+    }
+
+    /// libsvm text, if the number of features is given and all names are those of its columns.
+    fn libsvm(&self) -> Option<Format> {
+        let column = |name: &String| name == "label" || name.parse::<usize>().is_ok();
+        (self.features.is_some() && self.names.iter().all(column)).then_some(Format::Libsvm)
+    }
+}
+
+/// The columns of libsvm text, of which nobody but the schema or the model knows how many there are.
+fn libsvm_names(path: &Path, options: &Options) -> Result<Vec<String>, Error> {
+    match options.features {
+        Some(features) if features > MOST_COLUMNS => {
+            let problem = "features must be a count of at most a million".into();
+            Err(Error::Schema { problems: vec![problem] })
+        }
+        Some(features) => Ok(libsvm::columns(features)),
+        None => Err(Error::Features { path: path.into() }),
     }
 }
 
@@ -253,31 +272,32 @@ impl Input {
     fn open(path: PathBuf, options: &Options) -> Result<(Self, Vec<String>), Error> {
         let unreadable = |e| Error::unreadable(&path, &e);
         let bytes = std::fs::metadata(&path).map_err(unreadable)?.len();
+        let said = options.format.or_else(|| Format::of_name(&path));
+        // libsvm text begins with a row, which must not decide anything: nothing of it is looked at.
+        if said.or_else(|| options.libsvm()) == Some(Format::Libsvm) {
+            File::open(&path).map_err(unreadable)?;
+            let names = libsvm_names(&path, options)?;
+            return Ok((Input { path, bytes, layout: Layout::Libsvm }, names));
+        }
         if bytes == 0 {
             return Err(Error::NoHeader { path, got: "an empty file" });
         }
         let (mut reader, _) = text::open(&path).map_err(unreadable)?;
         let mut start = Vec::new();
         let problem = header::read_more(&mut reader, &mut start).err();
-        let format = options.format.unwrap_or_else(|| Format::of_file(&path, &start));
+        let format = said.unwrap_or_else(|| Format::of_bytes(&start));
         if let Some(problem) = problem {
             return Err(text_failed(&path, format, &problem));
         }
-        if matches!(format, Format::Csv | Format::Libsvm)
+        if format == Format::Csv
             && let Some((what, instead)) = format::foreign(&start)
         {
             return Err(Error::Foreign { path, format, what, instead });
         }
         let (layout, names) = match format {
             Format::Csv => header::csv_layout(&path, reader, start, options)?,
-            Format::Libsvm => match options.features {
-                Some(features) if features > MOST_COLUMNS => {
-                    let problem = "features must be a count of at most a million".into();
-                    return Err(Error::Schema { problems: vec![problem] });
-                }
-                Some(features) => (Layout::Libsvm, libsvm::columns(features)),
-                None => return Err(Error::Features { path }),
-            },
+            // Neither its name nor the schema said so: its columns are not those of the schema, which is refused.
+            Format::Libsvm => (Layout::Libsvm, libsvm_names(&path, options)?),
             Format::Parquet => {
                 let (names, types) = parquet::open(&path)?;
                 (Layout::Parquet { types, groups: None }, names)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use arrow_schema::DataType;
 
 use crate::{
-    Encoding, Error, Schema,
+    Encoding, Error, Schema, columns,
     notation::count,
     plan::{Cell, Plan},
     schema::MOST_ROWS_PER_UNIT,
@@ -46,6 +46,7 @@ impl Source {
                     true => format!("{name:?}"),
                     false => format!("column {}", place + 1),
                 };
+                let kind = columns::kind(kind);
                 (!insisted(name)).then(|| format!("{column} is {kind}, and {why}"))
             });
             let columns: Vec<String> = bad.take(20).collect();

@@ -19,17 +19,30 @@ const QUOTED: usize = 1 << 20;
 /// A record is no longer than this, or it cannot be read.
 const RECORD: usize = 16 << 20;
 
-/// The bytes of a text file, unpacked if it is gzip, and a count of the bytes read from the disk.
-pub(crate) fn open(path: &Path) -> io::Result<(Box<dyn Read + Send>, Arc<AtomicU64>)> {
+/// The bytes of a text file and a count of the bytes read from the disk.
+type Opened = (Box<dyn Read + Send>, Arc<AtomicU64>);
+
+/// A text file that begins with a header, unpacked if its first bytes are those of gzip.
+pub(crate) fn open(path: &Path) -> io::Result<Opened> {
     let mut file = File::open(path)?;
     let mut magic = Vec::new();
     Read::by_ref(&mut file).take(2).read_to_end(&mut magic)?;
     file.rewind()?;
+    Ok(unpacked(file, magic == [0x1F, 0x8B]))
+}
+
+/// A text file that begins with a row, unpacked if its name ends in `.gz`: a row must not decide.
+pub(crate) fn open_by_name(path: &Path) -> io::Result<Opened> {
+    let packed = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
+    Ok(unpacked(File::open(path)?, packed))
+}
+
+fn unpacked(file: File, packed: bool) -> Opened {
     let (counted, count) = Counted::new(file);
-    if magic == [0x1F, 0x8B] {
-        Ok((Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 17, counted))), count))
+    if packed {
+        (Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 17, counted))), count)
     } else {
-        Ok((Box::new(counted), count))
+        (Box::new(counted), count)
     }
 }
 

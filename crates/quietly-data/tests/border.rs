@@ -205,6 +205,47 @@ fn one_long_cell_damages_nothing() {
     assert_eq!(read(&[&path], &two()).1, [1.0, 2.0]);
 }
 
+/// libsvm text has no header: its first line is a row, and decides neither the format nor whether the file can be read.
+#[test]
+fn a_first_row_of_libsvm_text_decides_nothing() {
+    let folder = Folder::new();
+    let text = "rows = 9\nfeatures = 3\n[columns]\nlabel = { values = [-1, 1] }\n\"*\" = { range = [0, 1] }";
+    let schema = Schema::parse(text).unwrap();
+    let options = Options::of_schema(&schema);
+    let rows = |name: &str, first: &[u8]| {
+        let path = folder.path(name);
+        std::fs::write(&path, first).unwrap();
+        let source = Source::open([&path], &options).map_err(|e| format!("{name} {first:?}: {e}"));
+        let source = source.unwrap();
+        let encoding = Encoding::new(&schema, source.columns(), None, Some("label")).unwrap();
+        let mut count = 0;
+        let each = &mut |table: &quietly_data::Table| {
+            count += table.target().len();
+            std::ops::ControlFlow::Continue(())
+        };
+        source.scan(&encoding, each).unwrap();
+        count
+    };
+    for name in ["t", "t.svm", "a9a.train"] {
+        let firsts: [&[u8]; 9] = [
+            b"+1 1:0.5\n",
+            b"+1\n",
+            b"%PDF-1 1:0.5\n",
+            b"\x1f\x8b\x08 1:0.5\n",
+            b"PAR1 1:0.5\n",
+            b"ARROW1 1:0.5\n",
+            b"PK\x03\x04 1:0.5\n",
+            b"a,b,c\n",
+            b"\xff\xfe\n",
+        ];
+        for first in firsts {
+            // A line that cannot be read may be left out.
+            assert!(rows(name, &[first, b"-1 2:1\n"].concat()) >= 1, "{name} {first:?}");
+        }
+        assert_eq!(rows(name, b""), 0);
+    }
+}
+
 #[test]
 fn a_lone_cr_ends_a_line() {
     let rows = ["a,y", "1,2", "\"3\",\"4\"", ",5", "x,6", "7,8,9", "\"1\n2\",3", "9,1"];
@@ -290,11 +331,9 @@ fn other_formats_are_recognised() {
         (b"\xFE\xFF\0a\0,\0y\0\n", "UTF-16"),
         (b"PAR1a,y\n", "Parquet"),
     ] {
-        for error in [
-            refused(&[&folder.write("t.csv", start)]),
-            refused(&[&folder.write("t.svm", start)]),
-            refused(&[&folder.gzip("t.csv.gz", start)]),
-        ] {
+        for error in
+            [refused(&[&folder.write("t.csv", start)]), refused(&[&folder.gzip("t.csv.gz", start)])]
+        {
             assert_eq!(error.code(), "D03", "{word}");
             assert!(error.to_string().contains(word), "{error}");
         }

@@ -43,7 +43,8 @@ pub(crate) fn schema(columns: &str) -> Schema {
 }
 
 pub(crate) fn open(paths: &[&Path]) -> Result<Source, Error> {
-    Source::open(paths, &Options { features: Some(3), ..Options::default() })
+    let names = vec!["y".into()];
+    Source::open(paths, &Options { features: Some(3), names, ..Options::default() })
 }
 
 /// The rows of a table, and a check that streaming gives the same bits as reading, and any number
