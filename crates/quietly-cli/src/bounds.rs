@@ -14,7 +14,7 @@ use crate::{
     ledger::{Charging, Receipt, pay},
     number::{Count, Number},
     screen::{Progress, Screen, WIDTH},
-    tables::{Reading, beside, files_read, key, with_features},
+    tables::{Reading, SchemaFile, files_read, key, with_features},
     words,
 };
 
@@ -42,6 +42,8 @@ pub(crate) struct Bounds {
     #[arg(long, value_name = "N")]
     seed: Option<Count>,
     #[command(flatten)]
+    schema: SchemaFile,
+    #[command(flatten)]
     charging: Charging,
     #[command(flatten)]
     reading: Reading,
@@ -60,6 +62,7 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
     let mut receipt = None;
     let mut unit = 1;
     if let Some(public) = &bounds.public {
+        bounds.charging.expect_public(&bounds.schema.path(public), public)?;
         let source = bounds.reading.open(std::slice::from_ref(public), with_features(features))?;
         let _progress = Progress::new("reading the public file");
         for column in &bounds.words {
@@ -75,10 +78,13 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
         }
         let source = bounds.reading.open(&[PathBuf::from(file)], with_features(features))?;
         let _progress = Progress::new("estimating ranges");
-        let beside = beside(Path::new(file));
+        let table = Path::new(file);
+        let schema_file = bounds.schema.path(table);
         unit = match bounds.rows_per_unit {
             Some(rows) => rows.at_least_one("rows-per-unit")?,
-            None => quietly::charges_named_in(&beside).map_err(quietly::Error::from)?.rows_per_unit,
+            None => {
+                quietly::charges_named_in(&schema_file).map_err(quietly::Error::from)?.rows_per_unit
+            }
         };
         let each = epsilon.0 / columns.len() as f64;
         if !(1e-3..=100.0).contains(&each) {
@@ -96,7 +102,7 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
             // A comment, as the other lines are for a schema.
             screen.say(&words::wrap(&files_read(&source), "# ", WIDTH))?;
         }
-        let ledger = bounds.charging.open(&beside)?;
+        let ledger = bounds.charging.open(&schema_file, table)?;
         let run = Run::new(&format!("ranges of {}", columns.join(", ")))?;
         let first = key(bounds.seed)?;
         let (paid, charged) = pay(ledger, run, all, first)?;

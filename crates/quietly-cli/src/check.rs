@@ -46,6 +46,10 @@ pub(crate) struct Check {
 /// A share of cells from which a column is pointed out.
 const MANY: f64 = 0.5;
 
+/// What no column shows.
+const BROKEN: &str =
+    "Lines that have more or fewer cells than the header are not rows, and stand in no column.";
+
 /// Prints what does not fit.
 pub(crate) fn run(check: &Check, screen: &mut Screen) -> Result<(), Failure> {
     let reading = &check.table.reading;
@@ -57,11 +61,11 @@ pub(crate) fn run(check: &Check, screen: &mut Screen) -> Result<(), Failure> {
     let mut receipt = None;
     let (budget, paid) = match check.epsilon {
         None => {
-            check.charging.expect_public(&path)?;
+            check.charging.expect_public(&path, &check.table.files[0])?;
             (Budget::new(f64::INFINITY, 1e-6)?, Paid::without_ledger(key))
         }
         Some(epsilon) => {
-            let ledger = check.charging.open(&path)?;
+            let ledger = check.charging.open(&path, &check.table.files[0])?;
             let least = usual_delta(schema.rows);
             let usual = || ledger.as_ref().map_or(least, |ledger| ledger.usual_delta(least));
             let delta = check.delta.map_or_else(usual, |delta| delta.0);
@@ -93,7 +97,7 @@ pub(crate) fn run(check: &Check, screen: &mut Screen) -> Result<(), Failure> {
     screen.say(&found.usable.to_string().replace("were used", "can be used"))?;
     screen.say(&table(&found))?;
     if let Some(warning) = found.usable.warning() {
-        screen.say(&words::wrap(&format!("WARNING: {warning}"), "", WIDTH))?;
+        screen.say(&words::wrap(&format!("WARNING: {warning} {BROKEN}"), "", WIDTH))?;
     }
     match budget.is_private() {
         true => screen.say(&format!(

@@ -103,15 +103,15 @@ pub(crate) fn run(asked: &Diagnose, screen: &mut Screen) -> Result<(), Failure> 
             let schema_file = asked.schema.path(first);
             // A public table is charged to no ledger.
             let ledger = match asked.spend {
-                Some(_) => asked.charging.open(&schema_file)?,
+                Some(_) => asked.charging.open(&schema_file, first)?,
                 None => {
-                    asked.charging.expect_public(&schema_file)?;
+                    asked.charging.expect_public(&schema_file, first)?;
                     None
                 }
             };
             let usual = ledger.as_ref().map(|l| l.usual_delta(usual_delta(schema.rows)));
             let (k, unit) = (schema.rows_per_unit, asked.spending.budget(schema.rows, usual)?);
-            let budget = unit.for_units_of(k)?.of_one_row()?;
+            let budget = unit.for_units_of(k)?;
             // What is refused is refused before anything is spent.
             asked.diagnosis(1.0, schema.rows, budget)?;
             let threads = asked.reading.threads()?;

@@ -11,7 +11,7 @@ use crate::{
     ledger::{Charging, Receipt, pay},
     number::{Count, Number},
     screen::{Progress, Screen, WIDTH},
-    tables::{Files, beside, files_read, key},
+    tables::{Files, SchemaFile, files_read, key},
     words,
 };
 
@@ -37,6 +37,8 @@ pub(crate) struct Evaluate {
     #[arg(long, value_name = "N", requires = "epsilon")]
     seed: Option<Count>,
     #[command(flatten)]
+    schema: SchemaFile,
+    #[command(flatten)]
     charging: Charging,
 }
 
@@ -60,8 +62,9 @@ pub(crate) fn run(evaluate: &Evaluate, screen: &mut Screen) -> Result<(), Failur
         Some(epsilon) => {
             // What is public is refused before anything is spent.
             source.check(&model.encoding, None).map_err(quietly::Error::from)?;
-            let schema = beside(&evaluate.table.files[0]);
-            let ledger = evaluate.charging.open(&schema)?;
+            let table = &evaluate.table.files[0];
+            let schema = evaluate.schema.path(table);
+            let ledger = evaluate.charging.open(&schema, table)?;
             let usual = || ledger.as_ref().map_or(DELTA, |ledger| ledger.usual_delta(DELTA));
             let delta = evaluate.delta.map_or_else(usual, |delta| delta.0);
             let budget = Budget::new(epsilon.0, delta)?.under(evaluate.neighbours.into());

@@ -16,13 +16,13 @@ use crate::{
     certificate,
     elsewhere::{self, Away, There},
     failure::Failure,
-    ledger::{Charging, Receipt, pay},
+    ledger::{Charging, Receipt, pay, same},
     loss::Model,
     number::Count,
     recipe::Recipe,
     reserved::Reserved,
     screen::{Progress, Screen, WIDTH},
-    tables::{Files, SchemaFile, files_read, key, usual_delta},
+    tables::{Files, SchemaFile, beside, files_read, key, usual_delta},
     words,
 };
 
@@ -108,6 +108,19 @@ pub(crate) fn plan(only: &PlanOnly, screen: &mut Screen) -> Result<(), Failure> 
     ))?)
 }
 
+impl Fit {
+    /// Opens a file of public rows, which none of the table's own is.
+    fn public(&self, file: &Path, schema: &Schema) -> Result<Source, Failure> {
+        if self.table.files.iter().any(|table| same(table, file)) {
+            let want = "a file that anybody may see, not the table itself";
+            let got = file.display().to_string();
+            return Err(quietly::Error::Parameter { name: "public", want, got }.into());
+        }
+        self.charging.expect_public(&beside(file), file)?;
+        self.table.reading.open(&[file.into()], ReadOptions::of_schema(schema))
+    }
+}
+
 /// Plans, reads, releases and saves.
 pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let started = Instant::now();
@@ -117,7 +130,7 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let source = reading.open(&fit.table.files, ReadOptions::of_schema(&schema))?;
     let columns = &fit.recipe.columns;
     let mut encoding = columns.encoding(&schema, source.columns())?;
-    let ledger = fit.charging.open(&schema_file)?;
+    let ledger = fit.charging.open(&schema_file, &fit.table.files[0])?;
     let usual = usual(ledger.as_ref(), fit.away.file(), schema.rows);
     let chosen = fit.recipe.choose(fit.kind, &schema, usual, &encoding)?;
     if source.is_sparse() && !matches!(chosen.model, Model::Linear | Model::Relu | Model::Kan) {
@@ -139,6 +152,7 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     inputs.extend(fit.recipe.public.clone());
     inputs.extend(ledger.as_ref().map(|ledger| ledger.path().into()));
     inputs.extend(fit.away.file().map(Into::into));
+    let public = fit.recipe.public.as_ref().map(|file| fit.public(file, &schema)).transpose()?;
     let (key, threads) = (key(fit.seed)?, reading.threads()?);
     let reserved = Reserved::new(&path, &inputs, plan.model_bytes(&encoding), fit.force)?;
     if !reading.json {
@@ -147,9 +161,6 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
         screen.say(&words::wrap(&files_read(&source), "", WIDTH))?;
         warn(&plan, screen)?;
     }
-    let open =
-        |file: &PathBuf| reading.open(std::slice::from_ref(file), ReadOptions::of_schema(&schema));
-    let public = fit.recipe.public.as_ref().map(open).transpose()?;
     let what = format!("{} of {}", title(plan.link, plan.network.is_some()), columns.target);
     let there = match fit.away.is_asked_for(&plan, prepared.as_ref()) {
         true => {

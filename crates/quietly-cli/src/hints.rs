@@ -98,6 +98,15 @@ fn of_library(error: &quietly::Error) -> String {
         Library::File { why, .. } if why.contains("--repair") => {
             "--repair shows what is left of the history, cuts off what was not finished, and writes that down; nothing was charged".into()
         }
+        Library::File { why, .. } if why.contains("give a limit") => {
+            "quietly budget LEDGER --limit 3 --delta 1e-5 creates one; nothing was read or charged".into()
+        }
+        Library::File { why, .. } if why.contains("nothing can be charged") => {
+            "restore the ledger from a backup, and ask who may write to it; nothing was read or charged".into()
+        }
+        Library::File { why, .. } if why.contains("journal") || why.contains("another run") => {
+            "nothing was read or charged".into()
+        }
         Library::File { .. } => "is the path right, and may you read it?".into(),
         other => other.hint(),
     }

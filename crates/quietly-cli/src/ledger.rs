@@ -5,7 +5,7 @@ use clap::Args;
 use quietly::{Budget, Key, Ledger, Paid, Run, Spending};
 use serde_json::{Value, json};
 
-use crate::{args::Relation, failure::Failure, number::Number, screen::Screen};
+use crate::{args::Relation, failure::Failure, number::Number, screen::Screen, tables::beside};
 
 #[derive(Args, Debug)]
 pub(crate) struct Account {
@@ -41,18 +41,17 @@ pub(crate) struct Charging {
 }
 
 impl Charging {
-    /// Refuses to read the rows of a table as public ones where its schema names a ledger.
-    pub(crate) fn expect_public(&self, schema: &Path) -> Result<(), Failure> {
-        expect_public(schema, self.no_ledger)
+    /// Refuses to read the rows of a table as public ones where a schema of it names a ledger.
+    pub(crate) fn expect_public(&self, schema: &Path, table: &Path) -> Result<(), Failure> {
+        expect_public(schema, table, self.no_ledger)
     }
 
-    /// The ledger of a table with this schema file, if there is one.
-    pub(crate) fn open(&self, schema: &Path) -> Result<Option<Ledger>, Failure> {
+    /// The ledger of a table, if there is one: the schema in use may name it, or the one beside the table.
+    pub(crate) fn open(&self, schema: &Path, table: &Path) -> Result<Option<Ledger>, Failure> {
         if self.no_ledger {
             return Ok(None);
         }
-        let named = quietly::charges_named_in(schema).map_err(quietly::Error::from)?.ledger;
-        let path = match (&self.ledger, named) {
+        let path = match (&self.ledger, named(schema, table)?) {
             (Some(typed), Some(named)) if !same(typed, &named) => {
                 let (typed, named) = (typed.display().to_string(), named.display().to_string());
                 return Err(Failure::Ledgers { typed, named });
@@ -68,17 +67,30 @@ impl Charging {
     }
 }
 
-/// Refuses to read the rows of a table as public ones where its schema names a ledger, unless `insists`.
-pub(crate) fn expect_public(schema: &Path, insists: bool) -> Result<(), Failure> {
-    let named = quietly::charges_named_in(schema).map_err(quietly::Error::from)?.ledger;
-    match named.filter(|_| !insists) {
+/// Refuses to read the rows of a table as public ones where a schema of it names a ledger, unless `insists`.
+pub(crate) fn expect_public(schema: &Path, table: &Path, insists: bool) -> Result<(), Failure> {
+    match named(schema, table)?.filter(|_| !insists) {
         Some(named) => Err(Failure::Unledgered { named: named.display().to_string() }),
         None => Ok(()),
     }
 }
 
+/// The ledger that the schema in use names, or else the schema beside the table. They must not name two.
+fn named(schema: &Path, table: &Path) -> Result<Option<PathBuf>, Failure> {
+    let ledger = |file: &Path| {
+        Ok::<_, Failure>(quietly::charges_named_in(file).map_err(quietly::Error::from)?.ledger)
+    };
+    match (ledger(schema)?, ledger(&beside(table))?) {
+        (Some(used), Some(other)) if !same(&used, &other) => {
+            let (typed, named) = (used.display().to_string(), other.display().to_string());
+            Err(Failure::Ledgers { typed, named })
+        }
+        (used, other) => Ok(used.or(other)),
+    }
+}
+
 /// Whether two paths mean one file, which need not be there.
-fn same(a: &Path, b: &Path) -> bool {
+pub(crate) fn same(a: &Path, b: &Path) -> bool {
     let real = |path: &Path| std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
     real(a).is_ok_and(|a| real(b).is_ok_and(|b| a == b))
 }

@@ -18,7 +18,7 @@ use crate::{
     recipe::{self, Kind},
     screen::{Progress, Screen},
     side_by_side::summary::Summary,
-    tables::{Columns, Files, SchemaFile, key, usual_delta},
+    tables::{Columns, Files, SchemaFile, beside, key, usual_delta},
     trial::{self, Entrant},
 };
 
@@ -207,7 +207,11 @@ pub(crate) fn run(asked: &SideBySide, screen: &mut Screen) -> Result<(), Failure
     let entrants = asked.entrants(link)?;
     let seeds = asked.seeds.at_least_one("seeds")?;
     let schema = asked.schema.read(&asked.table.files[0])?;
-    expect_public(&asked.schema.path(&asked.table.files[0]), asked.no_ledger)?;
+    let first = &asked.table.files[0];
+    expect_public(&asked.schema.path(first), first, asked.no_ledger)?;
+    for file in asked.test.iter().chain(&asked.public) {
+        expect_public(&beside(file), file, asked.no_ledger)?;
+    }
     let source = reading.open(&asked.table.files, ReadOptions::of_schema(&schema))?;
     let encoding = asked.columns.encoding(&schema, source.columns())?;
     encoding.expect_range().map_err(quietly::Error::from)?;

@@ -10,8 +10,8 @@ fn a_ledger_is_begun_charged_and_refuses() {
     folder.write("t.csv", table(300));
     folder.write("s.toml", SCHEMA);
     let none = folder.quietly("budget t.ledger");
-    assert_eq!(none.code, 1, "{}", none.stderr);
-    assert!(none.stderr.contains("limit must be given"), "{}", none.stderr);
+    assert_eq!(none.code, 2, "{}", none.stderr);
+    assert!(none.stderr.contains("this ledger does not exist"), "{}", none.stderr);
     let begun = folder.quietly("budget t.ledger --limit 1.5 --delta 1e-4");
     assert_eq!(begun.code, 0, "{}", begun.stderr);
     let fit = "fit linear t.csv --schema s.toml --target y --epsilon 1 --delta 1e-5 --ledger t.ledger --output y.quietly";

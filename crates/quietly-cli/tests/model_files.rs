@@ -171,6 +171,24 @@ fn certificates_that_contradict_their_plan_are_refused() {
     value["plan"]["design"]["reach"] = "nothing".into();
     folder.write("forged.quietly", value.to_string());
     folder.bad("certificate forged.quietly", "Q04", 2);
+    // All releases but the count of rows left out, and its price alone claimed.
+    let mut value = good.clone();
+    value.as_object_mut().unwrap().remove("digest");
+    for part in ["plan", "certificate"] {
+        let last = value[part]["stages"].as_array().unwrap().last().unwrap().clone();
+        (value[part]["stages"], value[part]["epsilon"]) = (json!([last]), json!(0.06));
+    }
+    value["certificate"]["curve"] = json!([]);
+    folder.write("forged.quietly", value.to_string());
+    assert!(folder.bad("certificate forged.quietly", "Q04", 2).contains("other releases"));
+    // A count that is told more finely than its noise is, and a theorem of the forger's own.
+    forge("narrow", &|c| c["rows_used"]["deviation"] = json!(0.5));
+    let mut value = good.clone();
+    value.as_object_mut().unwrap().remove("digest");
+    value["certificate"]["accountant"] = "certified by the regulator".into();
+    folder.write("forged.quietly", value.to_string());
+    folder.bad("certificate forged.quietly", "Q04", 2);
+    folder.bad("label forged.quietly --output l.html", "Q04", 2);
     // The control: a file of an earlier version has no digest, and says so.
     let mut old = good.clone();
     old.as_object_mut().unwrap().remove("digest");

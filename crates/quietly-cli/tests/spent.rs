@@ -112,14 +112,28 @@ fn a_schema_that_names_its_ledger_is_not_passed_by() {
         "check train.csv --public",
         "diagnose train.csv --target c --epsilon 1 --public",
         "compare train.csv --target y --methods full-batch --epsilons 1 --seeds 1",
+        "compare test.csv --schema s.toml --target y --methods full-batch --epsilons 1 --seeds 1 --test train.csv",
+        "bounds --public train.csv a",
     ] {
         folder.bad(line, "C15", 1);
         folder.good(&format!("{line} --no-ledger"));
     }
+    let public = "fit relu test.csv --schema s.toml --target y --epsilon 1 --method dp-glmtron";
+    folder.bad(&format!("{public} --public train.csv"), "C15", 1);
+    folder.bad(&format!("{public} --public test.csv"), "Q02", 1);
     assert_eq!(charges(&folder).len(), 3);
+    // Nor does a schema without that line, or a copy of the table elsewhere.
+    folder.good(&format!("{fit} --schema s.toml --output b.quietly"));
+    std::fs::create_dir(folder.path("d")).unwrap();
+    std::fs::copy(folder.path("train.csv"), folder.path("d/t.csv")).unwrap();
+    folder.good("evaluate a.quietly d/t.csv --epsilon 0.1 --schema train.schema.toml");
+    folder.good("bounds d/t.csv a --epsilon 0.1 --schema train.schema.toml");
+    assert_eq!(charges(&folder).len(), 6);
+    folder.write("d/t.schema.toml", format!("ledger = \"other\"\n{}", folder.read("s.toml")));
+    folder.bad("bounds d/t.csv a --epsilon 0.1 --schema train.schema.toml", "C15", 1);
     // A ledger that is not there is no reason to spend without one.
     std::fs::remove_file(folder.path("L")).unwrap();
-    folder.bad("bounds train.csv a --epsilon 0.1", "Q02", 1);
+    folder.bad("bounds train.csv a --epsilon 0.1", "Q05", 2);
 }
 
 /// A run that names no delta leaves nine tenths of what there is.

@@ -76,6 +76,13 @@ const NOT_COVERED_BEFORE: [&str; 4] = [
     "who can read the table, the machine's memory or its clock while the model is made",
 ];
 
+/// What stands in place of a theorem where none is needed, and the simplest ones.
+const NO_NOISE: &str = "none: no noise was added";
+const NOTHING_ASKED: &str = "none needed: nothing was asked of the data";
+const PURE: &str = "pure epsilons add up; of parts the dearest counts";
+/// What stands before the theorem of a trial.
+pub(crate) const SELECTION: &str = "private selection over ";
+
 /// How wide the text is.
 const WIDTH: usize = 80;
 
@@ -112,7 +119,7 @@ impl Certificate {
             unit: unit.into(),
             sampler,
             stages: stages.to_vec(),
-            accountant: "none: no noise was added".into(),
+            accountant: NO_NOISE.into(),
             curve: Vec::new(),
             tuning: None,
             rows_used: None,
@@ -127,13 +134,13 @@ impl Certificate {
         let (one, group) = (asked.of_one_row()?, asked.group());
         if asked.is_private() && stages.is_empty() {
             certificate.epsilon = 0.0;
-            certificate.accountant = "none needed: nothing was asked of the data".into();
+            certificate.accountant = NOTHING_ASKED.into();
         } else if asked.is_pure() {
             let price = pure_epsilon(sampler, stages, asked.neighbours());
             let price = group.epsilon(price.expect("a plan with delta 0 asks nothing else"));
             assert!(price <= asked.epsilon(), "a plan never costs more than was asked");
             certificate.epsilon = price;
-            certificate.accountant = "pure epsilons add up; of parts the dearest counts".into();
+            certificate.accountant = PURE.into();
             certificate.curve = vec![(0.0, price)];
         } else if asked.is_private() {
             let (epsilon, theorem) = match price {
@@ -194,21 +201,28 @@ impl Certificate {
     pub fn adds_up(&self) -> bool {
         let Certificate { asked, sampler, stages, .. } = self;
         let Ok(one) = asked.of_one_row() else { return false };
+        let known = |price: Option<f64>, theorem: &'static str| price.map(|price| (price, theorem));
         let price = if !asked.is_private() {
-            Some(f64::INFINITY)
+            known(Some(f64::INFINITY), NO_NOISE)
         } else if let Some(tuned) = &self.tuning {
-            match stages.is_empty() {
+            let price = match stages.is_empty() {
                 true => tuned.price(None, &one),
                 false => event(*sampler, stages).ok().and_then(|e| tuned.price(Some(e), &one)),
-            }
+            };
+            known(price, SELECTION)
         } else if stages.is_empty() {
-            Some(0.0)
+            known(Some(0.0), NOTHING_ASKED)
         } else if asked.is_pure() {
-            pure_epsilon(*sampler, stages, asked.neighbours())
+            known(pure_epsilon(*sampler, stages, asked.neighbours()), PURE)
         } else {
             let price =
                 |event| quietly_accounting::epsilon(&event, one.neighbours(), one.delta()).ok();
-            event(*sampler, stages).ok().and_then(price).map(|answer| answer.upper)
+            let answer = event(*sampler, stages).ok().and_then(price);
+            answer.map(|answer| (answer.upper, answer.method))
+        };
+        let names = |theorem: &str| match &self.tuning {
+            Some(_) => self.accountant.starts_with(theorem),
+            None => self.accountant == theorem,
         };
         let fits = |price: f64| {
             let price = asked.group().epsilon(price);
@@ -216,7 +230,7 @@ impl Certificate {
         };
         let possible = !asked.is_private() || goes_with(*sampler, asked.neighbours());
         possible
-            && price.is_some_and(fits)
+            && price.is_some_and(|(price, theorem)| fits(price) && names(theorem))
             && self.has_its_curve()
             && self.contradiction().is_none()
     }

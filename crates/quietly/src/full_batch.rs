@@ -270,7 +270,7 @@ pub(crate) fn target(
     // Every row has its target in one of the bins.
     let count = counts.as_ref().map(|counts| counts.iter().sum());
     let scale = size(&wide, door.quantile(SCALE, LEVEL, counts)?);
-    door.count_rows(plan, 1, count)?;
+    door.count_rows(plan, count)?;
     let places = Question::targets(*unit, Bins::Centres(scale));
     let counts = door.ask(rows, 0, &places)?.map(Answer::counts);
     Ok((scale, centres(scale).0[door.quantile(CENTRE, 0.5, counts)?]))

@@ -103,8 +103,8 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// [`Error::Parameter`] if there is none and no limit, if the limit is not finite, or if it is another than the ledger has;
-    /// [`Error::File`] if it cannot be read or written, or is damaged.
+    /// [`Error::Parameter`] if the limit is not finite, or is another than the ledger has; [`Error::File`] if there is no ledger
+    /// and no limit, if it cannot be read or written, or if it is damaged.
     pub fn open(path: &Path, limit: Option<Budget>) -> Result<Self, Error> {
         if let Some(limit) = limit {
             Error::unless(limit.is_private(), "limit", "finite", limit.epsilon())?;
@@ -120,8 +120,7 @@ impl Ledger {
                 Ok(ledger)
             }
             (Err(error), None) if error.kind() == io::ErrorKind::NotFound => {
-                let want = "given: there is no such ledger yet, and a new one has a limit";
-                Err(Error::Parameter { name: "limit", want, got: "left out".into() })
+                Err(told(path, &"this ledger does not exist; give a limit to create it"))
             }
             (Err(error), _) if error.kind() != io::ErrorKind::NotFound => Err(told(path, &error)),
             (_, limit) => Ledger::begin(path, limit.expect("both cases without one are above")),

@@ -224,7 +224,7 @@ pub(crate) fn fit(
     let count = sizes.as_ref().map(|counts| counts.iter().sum());
     let scale = size(&wide, door.quantile(SCALE, LEVEL, sizes)?);
     let norm = 1.1 * middle(&norms, door.quantile(NORM, 0.5, lengths.map(Answer::counts))?);
-    door.count_rows(plan, steps, count)?;
+    door.count_rows(plan, count)?;
 
     // The median of y, on a grid of that size.
     let now = step(watch)?;

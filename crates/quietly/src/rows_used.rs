@@ -25,6 +25,7 @@ use crate::{
     budget::Budget,
     charge::{Charge, Mechanism, Sampler, Stage},
     error::Error,
+    method::Method,
     plan::Plan,
     release::{Door, LatticeSum},
 };
@@ -47,21 +48,26 @@ pub struct RowsUsed {
     pub deviation: f64,
     /// How many rows the schema declares.
     pub declared: u64,
+    /// Whether the noise is Laplace noise, whose tails are heavier than those of Gaussian noise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub laplace: bool,
 }
 
 impl RowsUsed {
-    pub(crate) fn new(about: f64, deviation: f64, declared: u64) -> Self {
-        RowsUsed { about: about.round().max(0.0) as u64, deviation, declared }
+    pub(crate) fn new(about: f64, deviation: f64, declared: u64, laplace: bool) -> Self {
+        RowsUsed { about: about.round().max(0.0) as u64, deviation, declared, laplace }
     }
 
     /// What to look into, if the number is far from what was declared.
     ///
-    /// No verdict is given where a standard deviation is more than a quarter of the declared rows. With
-    /// all of them in use, a false warning therefore takes noise beyond 5 standard deviations: less
-    /// than once in 1.7 million tables.
+    /// No verdict is given where a standard deviation is more than a quarter of the declared rows (a fourteenth for Laplace
+    /// noise). With all of them in use, a false warning therefore takes noise beyond 5 standard deviations (10 for Laplace
+    /// noise): less than once in 1.7 million tables.
     pub fn warning(&self) -> Option<String> {
         let (about, declared) = (self.about as f64, self.declared as f64);
-        if self.deviation > 0.25 * declared {
+        // P(z < -5) = 2.9e-7 = e^(-10√2)/2 for z of deviation one; three of the deviations are in the comparison below.
+        let deviations = if self.laplace { 14.4 } else { 4.0 };
+        if deviations * self.deviation > declared {
             return None;
         }
         if about + 3.0 * self.deviation < 0.5 * declared {
@@ -90,7 +96,9 @@ impl std::fmt::Display for RowsUsed {
         if self.deviation == 0.0 {
             return write!(f, "{about} of the declared {declared} rows were used");
         }
-        let within = spaced((1.96 * self.deviation).ceil() as u64);
+        // ln 20 scales of Laplace noise, each of which is a deviation over √2.
+        let deviations = if self.laplace { 2.12 } else { 1.96 };
+        let within = spaced((deviations * self.deviation).ceil() as u64);
         write!(f, "about {about} of the declared {declared} rows were used (± {within}, 95 %)")
     }
 }
@@ -144,54 +152,70 @@ pub(crate) fn without(stages: &[Stage]) -> &[Stage] {
 
 impl Plan {
     /// Whether a certificate of this plan may say so much of the rows: something if and only if it was
-    /// released, and of the rows that were declared.
+    /// released, with the noise that was planned, and of the rows that were declared.
     pub(crate) fn counts_as(&self, used: Option<&RowsUsed>) -> bool {
         let mut charges = self.stages.iter().flat_map(|stage| &stage.charges);
-        let released = charges.any(|charge| charge.purpose == ROWS_USED);
-        match used {
-            Some(used) => {
-                let private = released && used.deviation > 0.0;
-                used.declared == self.rows && (private || !self.budget.is_private())
+        let released = charges.find(|charge| charge.purpose == ROWS_USED);
+        match (used, released) {
+            (Some(used), _) if !self.budget.is_private() => used.declared == self.rows,
+            (Some(used), Some(charge)) => {
+                let (deviation, laplace) = self.count_noise(&charge.mechanism);
+                let near = (used.deviation - deviation).abs() <= 1e-3 * deviation;
+                near && used.declared == self.rows && used.laplace == laplace
             }
-            None => !released,
+            (None, None) => true,
+            (None, Some(_)) | (Some(_), None) => false,
         }
+    }
+
+    /// Of how many equal shares of the table one is counted.
+    fn counted_shares(&self) -> f64 {
+        match (self.method, self.sampler) {
+            (Method::OnePass, Sampler::Allocation { steps }) => steps as f64,
+            _ => 1.0,
+        }
+    }
+
+    /// The most that one row changes the count by, as the accountant prices sums.
+    fn count_bound(&self) -> f64 {
+        let replaced = self.budget.neighbours() == Neighbours::ReplaceOne;
+        if replaced && self.counted_shares() == 1.0 { 0.5 } else { 1.0 }
+    }
+
+    /// The standard deviation of the number of rows by noise and sample, and whether the noise is Laplace noise.
+    fn count_noise(&self, mechanism: &Mechanism) -> (f64, bool) {
+        let (noise, laplace) = match mechanism {
+            Mechanism::Laplace { scale } => (std::f64::consts::SQRT_2 * scale, true),
+            Mechanism::Gaussian { noise, .. } => (*noise, false),
+            _ => (f64::INFINITY, false),
+        };
+        let (share, noise) = (self.counted_shares(), noise * self.count_bound());
+        // A share of the table is a sample of its rows.
+        let sampling = self.rows as f64 / share * (1.0 - 1.0 / share);
+        (share * (noise * noise + sampling).sqrt(), laplace)
     }
 }
 
 impl Door {
-    /// Releases how many rows were used: of `rows`, which are those of one of `steps` equal shares of
-    /// the table. Plans of earlier versions do not have it.
-    pub(crate) fn count_rows(
-        &mut self,
-        plan: &Plan,
-        steps: u64,
-        rows: Private<u64>,
-    ) -> Result<(), Error> {
-        let (about, deviation) = match self.planned_for(ROWS_USED) {
-            _ if !plan.budget.is_private() => (self.plain(rows, |rows| rows as f64), 0.0),
+    /// Releases how many rows were used: of `rows`, which are all of them, or those of the first step in
+    /// one pass. Plans of earlier versions do not have it.
+    pub(crate) fn count_rows(&mut self, plan: &Plan, rows: Private<u64>) -> Result<(), Error> {
+        let (about, (deviation, laplace)) = match self.planned_for(ROWS_USED) {
+            _ if !plan.budget.is_private() => (self.plain(rows, |rows| rows as f64), (0.0, false)),
             None => return Ok(()),
             Some(mechanism) => {
                 let sum = rows.map(|rows| vec![i64::try_from(rows).unwrap_or(i64::MAX)]);
-                let replaced = plan.budget.neighbours() == Neighbours::ReplaceOne && steps == 1;
-                let bound = if replaced { 0.5 } else { 1.0 };
-                let what = LatticeSum { sum, bound, unit: 1.0 };
-                match mechanism {
-                    Mechanism::Laplace { .. } => {
-                        let (value, scale) = self.laplace(ROWS_USED, what)?;
-                        (value[0], std::f64::consts::SQRT_2 * scale)
-                    }
-                    _ => {
-                        let (value, deviation) = self.sum(ROWS_USED, what)?;
-                        (value[0], deviation)
-                    }
-                }
+                let what = LatticeSum { sum, bound: plan.count_bound(), unit: 1.0 };
+                let noise = plan.count_noise(&mechanism);
+                let (value, _) = match mechanism {
+                    Mechanism::Laplace { .. } => self.laplace(ROWS_USED, what)?,
+                    _ => self.sum(ROWS_USED, what)?,
+                };
+                (value[0], noise)
             }
         };
-        let share = steps as f64;
-        // A share of the table is a sample of its rows.
-        let sampling = plan.rows as f64 / share * (1.0 - 1.0 / share);
-        let deviation = share * (deviation * deviation + sampling).sqrt();
-        self.rows_used = Some(RowsUsed::new(share * about, deviation, plan.rows));
+        let about = plan.counted_shares() * about;
+        self.rows_used = Some(RowsUsed::new(about, deviation, plan.rows, laplace));
         Ok(())
     }
 }

@@ -159,11 +159,13 @@ fn looks(
         }
         let rule = schema.rule(&feature.column).expect("the encoding was made of the schema");
         let is_target = target == Some(&feature.column);
-        let needed = is_target
-            || match rule {
-                Rule::Range { missing, .. } => missing.unwrap_or(schema.missing) == Missing::Drop,
-                Rule::Values { other, .. } => !other,
-            };
+        // A value that is not declared is a class of its own where the rule has others.
+        let needed = match rule {
+            Rule::Range { missing, .. } => {
+                is_target || missing.unwrap_or(schema.missing) == Missing::Drop
+            }
+            Rule::Values { other, .. } => !other,
+        };
         let hole = match (&feature.kind, shown(rule)) {
             (
                 Kind::Number { centre, half_width },
@@ -226,7 +228,7 @@ fn told(declared: u64, looks: &[Look], sums: &[f64], noise: f64) -> TableCheck {
         at_ends: look.hole.map(|_| share(pair[1])),
     };
     TableCheck {
-        usable: RowsUsed::new(sums[1], noise, declared),
+        usable: RowsUsed::new(sums[1], noise, declared, false),
         rows: sums[0].round().max(0.0) as u64,
         columns: looks.iter().zip(sums[2..].chunks_exact(2)).map(column).collect(),
         deviation: noise / rows,

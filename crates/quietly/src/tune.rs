@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     asked::Asked,
     budget::Budget,
-    certificate::Certificate,
+    certificate::{Certificate, SELECTION},
     charge::event,
     error::Error,
     evaluate::{
@@ -199,8 +199,7 @@ impl Tuning {
         certificate.asked = self.asked;
         certificate.epsilon = self.asked.group().epsilon(self.tuned.total(law));
         certificate.curve = vec![(self.asked.delta(), certificate.epsilon)];
-        certificate.accountant =
-            format!("private selection over {}", certificate.accountant.clone());
+        certificate.accountant = format!("{SELECTION}{}", certificate.accountant);
         certificate.tuning = Some(self.tuned.clone());
         certificate.not_covered.push(
             "whoever watches the run and sees how long it takes: how many trials there were must stay unknown".into(),

@@ -182,7 +182,7 @@ pub(crate) fn fit(
         raw.map(|raw| raw.iter().map(|&y| target(plan.program().loss, y, range)).collect());
     let (program, threads) = (plan.program(), door.threads());
     let used = |target: &Vec<f64>| target.iter().filter(|y| !y.is_nan()).count() as u64;
-    door.count_rows(plan, 1, target.as_ref().map(used))?;
+    door.count_rows(plan, target.as_ref().map(used))?;
     // Null records are records: their number is not public, that of all is.
     let count = target.as_ref().zip(nulls.as_ref()).map(|(rows, nulls)| rows.len() + nulls.len());
     let rows = door.public_rows(plan.budget.neighbours(), count);
@@ -295,7 +295,7 @@ pub(crate) fn fit_kept(
     let mut kept = descent::Kept { rows, program: program.clone(), width, range };
     if run.door.planned_for(ROWS_USED).is_some() {
         let used = kept.ask(run.door, 0, What::Rows)?.map(|answer| answer.counts()[0]);
-        run.door.count_rows(plan, 1, used)?;
+        run.door.count_rows(plan, used)?;
     }
     if program.finds_radius {
         let radii = quarters(program.longest, -RADII, 0);

@@ -82,6 +82,7 @@ impl Diagnosis {
         Error::unless(budget.is_private(), "epsilon", "finite", budget.epsilon())?;
         let want = "above 0, as the noise is Gaussian";
         Error::unless(!budget.is_pure(), "delta", want, budget.delta())?;
+        budget.of_one_row()?;
         Ok(Diagnosis { snr, rows, budget, power: 3.0, time: None })
     }
 
@@ -126,7 +127,8 @@ impl Diagnosis {
 
     /// Q_priv = SNR·n·μ(ε, δ)/Δ: the signal over the noise of privacy.
     pub fn privacy(&self) -> f64 {
-        let mu = gaussian_mu(self.budget.epsilon(), self.budget.delta());
+        let one = self.budget.of_one_row().expect("checked before");
+        let mu = gaussian_mu(one.epsilon(), one.delta());
         let mu = mu.expect("a budget is within the accountant's range");
         self.snr * self.rows as f64 * mu / sensitivity(self.budget.neighbours())
     }
@@ -189,11 +191,17 @@ impl Diagnosis {
     /// The least ε that is enough, all else as it is; none if none is, up to 1000.
     pub fn least_epsilon(&self) -> Option<f64> {
         let budget = |epsilon: f64| {
-            let other = Budget::new(epsilon, self.budget.delta()).expect("within the range");
-            other.under(self.budget.neighbours())
+            let other = Budget::new(epsilon, self.budget.delta()).ok()?;
+            let other = other.under(self.budget.neighbours());
+            other.for_units_of(self.budget.rows_per_unit()).ok()
         };
-        let enough = |epsilon: f64| Diagnosis { budget: budget(epsilon), ..*self }.is_enough();
-        least(0.001, 1000.0, enough)
+        let enough = |epsilon: f64| {
+            budget(epsilon).is_some_and(|budget| Diagnosis { budget, ..*self }.is_enough())
+        };
+        // Group privacy has no delta left for one row where epsilon is large.
+        let most = std::iter::successors(Some(1000.0), |epsilon| Some(0.9 * epsilon));
+        let most = { most }.take_while(|e| *e > 0.001).find(|e| budget(*e).is_some())?;
+        least(0.001, most, enough)
     }
 
     /// The least SNR that is enough, all else as it is; none if none is, up to 1e6.
@@ -321,6 +329,17 @@ mod tests {
                 assert!(!diagnosis(d.snr, rows, 0.999 * e).is_enough());
             }
         }
+        // Advice for units of eight rows is about the unit, and true.
+        let budget = Budget::new(1.0, 1e-5).unwrap().for_units_of(8).unwrap();
+        let eight = Diagnosis::new(0.6, 100_000, budget).unwrap();
+        assert_eq!(eight.budget().epsilon(), 1.0);
+        let least = eight.least_epsilon().unwrap();
+        let at = |epsilon| {
+            let budget = Budget::new(epsilon, 1e-5).unwrap().for_units_of(8).unwrap();
+            Diagnosis::new(0.6, 100_000, budget).unwrap().is_enough()
+        };
+        assert!(at(1.001 * least) && !at(0.98 * least), "{least}");
+        assert!(least > 4.0 * diagnosis(0.6, 100_000, 1.0).least_epsilon().unwrap());
         // No budget makes a weak signal in few rows stronger, and no number of rows a run longer.
         assert_eq!(diagnosis(0.2, 50, 1.0).least_epsilon(), None);
         assert_eq!(diagnosis(0.2, 50, 1.0).steps(500).unwrap().least_rows(), None);

@@ -81,7 +81,7 @@ pub(crate) fn fit(
         let of = |y: &&f64| !label(training.shape.loss, **y, range).is_nan();
         table.target().iter().filter(of).count() as u64
     });
-    door.count_rows(plan, 1, used)?;
+    door.count_rows(plan, used)?;
     if !plan.budget.is_private() {
         return plainly(training, network, door, prepared, watch);
     }

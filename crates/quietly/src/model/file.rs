@@ -139,6 +139,9 @@ impl Model {
             () if certificate.stages != plan.stages || certificate.sampler != plan.sampler => {
                 Err("its certificate and its plan list different releases")
             }
+            () if plan.check_questions().is_err() => {
+                Err("its plan lists other releases than its method makes")
+            }
             () if plan.link != self.link || plan.expansion != self.expansion => {
                 Err("its plan is for another model")
             }

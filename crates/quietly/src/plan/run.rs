@@ -225,7 +225,7 @@ impl Plan {
         Error::unless(self.convex.is_none(), "plan", want, self.link.name())?;
         match self.method {
             Method::Exact => {
-                door.count_rows(self, 1, rows(table))?;
+                door.count_rows(self, rows(table))?;
                 Ok(door.plain(table.as_ref(), |table| exact::fit(table, self.link, threads)))
             }
             Method::OnePass => {
@@ -237,7 +237,7 @@ impl Plan {
                 self.ask(&mut Held::new(table, threads), range, door, watch)
             }
             _ => {
-                door.count_rows(self, 1, rows(table))?;
+                door.count_rows(self, rows(table))?;
                 let unit = Unit::new(self.link, range);
                 let mut run =
                     recipes::Run { plan: self, table, public, unit: &unit, door, threads };

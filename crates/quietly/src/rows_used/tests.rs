@@ -129,7 +129,7 @@ fn a_warning_follows_the_rows() {
     let plan = Regression::new(Link::Linear).plan(5000, 2, budget).unwrap();
     let warned = |rows: u64, seed: u64| {
         let mut door = Door::new(Key::from_seed(seed), &plan.stages, 1);
-        door.count_rows(&plan, 1, Private::new(rows)).unwrap();
+        door.count_rows(&plan, Private::new(rows)).unwrap();
         door.rows_used.unwrap().warning()
     };
     for seed in 0..1000 {
@@ -141,10 +141,18 @@ fn a_warning_follows_the_rows() {
 
 #[test]
 fn little_budget_gives_a_number_and_no_verdict() {
-    let used = RowsUsed::new(-12.0, 30.0, 100);
+    let used = RowsUsed::new(-12.0, 30.0, 100, false);
     assert_eq!((used.about, used.warning()), (0, None));
     assert_eq!(used.to_string(), "about 0 of the declared 100 rows were used (± 59, 95 %)");
-    let exact = RowsUsed::new(1_234_567.0, 0.0, 20_000);
+    // Laplace noise has heavier tails: 95 % of it lies within ln 20 scales, and 5 deviations are nothing special.
+    let pure = RowsUsed::new(0.0, 20.0, 100, true);
+    assert_eq!(pure.to_string(), "about 0 of the declared 100 rows were used (± 43, 95 %)");
+    assert_eq!(
+        (pure.warning(), RowsUsed { laplace: false, ..pure }.warning().is_some()),
+        (None, true)
+    );
+    assert!(RowsUsed { deviation: 6.0, ..pure }.warning().is_some());
+    let exact = RowsUsed::new(1_234_567.0, 0.0, 20_000, false);
     assert_eq!(exact.to_string(), "1 234 567 of the declared 20 000 rows were used");
 }
 
@@ -165,7 +173,7 @@ fn older_plans_still_run() {
         );
         plan.check().unwrap();
         let mut door = Door::new(Key::from_seed(1), &plan.stages, 1);
-        door.count_rows(&plan, 1, Private::new(7)).unwrap();
+        door.count_rows(&plan, Private::new(7)).unwrap();
         assert_eq!(door.rows_used, None);
     }
 }
