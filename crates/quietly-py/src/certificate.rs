@@ -16,8 +16,13 @@ impl Certificate {
     #[staticmethod]
     fn of_json(text: &str) -> PyResult<Self> {
         let damaged =
-            |_| exception("ModelError", "this is not a certificate, or it is damaged", None);
-        serde_json::from_str(text).map(Certificate).map_err(damaged)
+            || exception("ModelError", "this is not a certificate, or it is damaged", Some("Q04"));
+        let certificate: quietly::Certificate =
+            serde_json::from_str(text).map_err(|_| damaged())?;
+        match certificate.is_consistent() {
+            true => Ok(Certificate(certificate)),
+            false => Err(damaged()),
+        }
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
@@ -61,7 +66,7 @@ impl Certificate {
         self.0.curve.clone()
     }
 
-    /// About how many rows were used, with noise: a dict of about, deviation and declared; None for older files.
+    /// About how many rows were used, with noise: a dict of about, deviation, declared and laplace (the kind of noise); None for older files.
     #[getter]
     fn rows_used<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(used) = &self.0.rows_used else { return Ok(None) };
@@ -69,6 +74,7 @@ impl Certificate {
         told.set_item("about", used.about)?;
         told.set_item("deviation", used.deviation)?;
         told.set_item("declared", used.declared)?;
+        told.set_item("laplace", used.laplace)?;
         Ok(Some(told))
     }
 

@@ -82,6 +82,16 @@ impl LedgerFile {
         work(&mut self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 
+    /// As [`with`](Self::with), with what other processes have spent. A file that cannot be read now says what it said last.
+    fn newest<T>(&self, work: impl FnOnce(&quietly::Ledger) -> T) -> T {
+        self.with(|ledger| {
+            if let Ok(now) = quietly::Ledger::open(ledger.path(), None) {
+                *ledger = now;
+            }
+            work(ledger)
+        })
+    }
+
     /// Writes down what is about to be spent, or refuses; gives the right to it, and the run that has it.
     pub(crate) fn pay(
         &self,
@@ -118,26 +128,32 @@ impl LedgerFile {
     /// (epsilon, delta) of all that was spent.
     #[getter]
     fn spent(&self) -> (f64, f64) {
-        self.with(|ledger| ledger.spent())
+        self.newest(|ledger| ledger.spent())
     }
 
     /// (epsilon, delta) that may still be spent.
     #[getter]
     fn left(&self) -> (f64, f64) {
-        let (epsilon, delta) = self.with(|ledger| ledger.left());
+        let (epsilon, delta) = self.newest(|ledger| ledger.left());
         (epsilon.max(0.0), delta.max(0.0))
+    }
+
+    /// The delta of a fit that names none: that of so many rows, or a tenth of what is left if that is less.
+    fn usual_delta(&self, rows: u64) -> PyResult<f64> {
+        let usual = quietly::Budget::usual(1.0, None, rows).map_err(raise)?.delta();
+        Ok(self.newest(|ledger| ledger.usual_delta(usual)))
     }
 
     /// All that was spent: (seconds since 1970, what, epsilon, delta).
     #[getter]
     fn entries(&self) -> Vec<(u64, String, f64, f64)> {
-        self.with(|ledger| {
+        self.newest(|ledger| {
             let row = |s: &quietly::Spending| (s.when, s.what.clone(), s.epsilon, s.delta);
             ledger.entries().iter().map(row).collect()
         })
     }
 
     fn __str__(&self) -> String {
-        self.with(|ledger| ledger.to_string())
+        self.newest(|ledger| ledger.to_string())
     }
 }

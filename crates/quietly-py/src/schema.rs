@@ -148,6 +148,9 @@ impl Schema {
     fn checked(text: &str, has_rows: bool, ledger: Option<PathBuf>) -> PyResult<Self> {
         guard(|| {
             let inner = quietly::Schema::parse(text).map_err(raise_data)?;
+            // A text has no folder: a ledger that it names is relative to the working directory.
+            let named = inner.ledger.as_ref().map(PathBuf::from);
+            let ledger = ledger.or(named).map(|path| std::path::absolute(&path).unwrap_or(path));
             Ok(Schema { inner, has_rows, ledger })
         })
     }
@@ -176,6 +179,12 @@ impl Schema {
     #[getter]
     fn ledger(&self) -> Option<PathBuf> {
         self.ledger.clone()
+    }
+
+    /// Whether charges depend on it: it names a ledger, or units of several rows.
+    #[getter]
+    fn charges_units(&self) -> bool {
+        self.ledger.is_some() || self.inner.rows_per_unit > 1
     }
 
     /// The same with the unit, the rows of a unit and the ledger of another: for columns that were made from its columns.

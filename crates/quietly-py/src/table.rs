@@ -20,6 +20,8 @@ use crate::{
 pub(crate) struct Table {
     pub(crate) source: Source,
     rows: Option<usize>,
+    /// Whether all types were declared, by files or Arrow: texts are no numbers then.
+    typed: bool,
 }
 
 #[pymethods]
@@ -40,7 +42,7 @@ impl Table {
         let options = ReadOptions { features, header, names, ..ReadOptions::default() };
         guard(|| {
             let source = Source::open(&paths, &options).map_err(raise)?;
-            Ok(Table { source, rows: None })
+            Ok(Table { source, rows: None, typed: true })
         })
     }
 
@@ -62,7 +64,7 @@ impl Table {
     fn halves(&self, seed: Option<u64>) -> PyResult<(Self, Self)> {
         let key = seed.map_or_else(Key::from_os, |seed| Ok(Key::from_seed(seed)));
         let (first, second) = split(self, 0.5, &key.map_err(raise)?)?;
-        let table = |source| Table { source, rows: None };
+        let table = |source| Table { source, rows: None, typed: self.typed };
         Ok((table(first), table(second)))
     }
 
@@ -80,22 +82,21 @@ impl Table {
 }
 
 impl Table {
-    /// Whether types of the files' columns can hold what the schema says of them: types are public, and refused before a charge. Columns in
-    /// memory were looked at in Python, where objects that may hold numbers are not yet texts.
+    /// Whether the columns have types that can be read and can hold what the schema says of them: types are public, and refused before a
+    /// charge. Objects of Python may hold numbers, and are texts here: for them only the first is asked.
     pub(crate) fn check(
         &self,
         encoding: &Encoding,
         schema: &crate::schema::Schema,
     ) -> PyResult<()> {
-        match self.source.files().next() {
-            Some(_) => self.source.check(encoding, Some(&schema.inner)).map_err(raise),
-            None => Ok(()),
-        }
+        let schema = self.typed.then_some(&schema.inner);
+        self.source.check(encoding, schema).map_err(raise)
     }
 
     fn side_by_side(parts: Vec<(Option<Vec<String>>, Bound<'_, PyAny>)>) -> PyResult<Self> {
         let mut columns = Vec::new();
         let mut all = Vec::new();
+        let typed = parts.iter().all(|(names, _)| names.is_none());
         for (names, data) in parts {
             let (names, batches) = match names {
                 None => borrow::stream(&data)?,
@@ -106,7 +107,7 @@ impl Table {
         }
         let (rows, batches) = side_by_side(&all)?;
         let source = Source::in_memory(columns, batches).map_err(raise)?;
-        Ok(Table { source, rows: Some(rows) })
+        Ok(Table { source, rows: Some(rows), typed })
     }
 }
 

@@ -132,6 +132,9 @@ impl Asked {
         let wrong = self.level.is_some() && self.family != Family::Quantile;
         let want = "left out: only a quantile has a level";
         Error::unless(!wrong, "level", want, self.level.unwrap_or_default())?;
+        let radius = self.radius.unwrap_or(1.0);
+        let fine = radius > 0.0 && radius <= 1e100;
+        Error::unless(fine, "radius", "above 0 and at most 1e100", radius)?;
         let network = self.family == Family::Kan;
         let stray = "left out: only networks have it";
         let fine = network || self.network == Network::default();

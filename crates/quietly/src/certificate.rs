@@ -10,6 +10,7 @@ use crate::{
     budget::Budget,
     charge::{Charge, Mechanism, Sampler, Stage, event, goes_with, pure_epsilon},
     error::Error,
+    model::has_hidden,
     prepared::Allocation,
     remembered,
     rows_used::RowsUsed,
@@ -233,6 +234,13 @@ impl Certificate {
             && price.is_some_and(|(price, theorem)| fits(price) && names(theorem))
             && self.has_its_curve()
             && self.contradiction().is_none()
+    }
+
+    /// Whether nothing in it contradicts the rest, as far as that is known without an accountant, and all of it can be seen.
+    pub fn is_consistent(&self) -> bool {
+        let hidden = has_hidden(&serde_json::to_value(self).expect("plain fields"));
+        let within = !self.asked.is_private() || self.epsilon <= self.asked.epsilon();
+        !hidden && within && self.contradiction().is_none()
     }
 
     /// What in it cannot stand beside the rest, if anything: found without an accountant.

@@ -13,6 +13,7 @@ use crate::{
     unit::Unit,
 };
 
+pub(crate) use self::file::has_hidden;
 pub use self::{affine::Affine, classes::Classified, link::Link};
 use self::{
     classes::{finite, sum},

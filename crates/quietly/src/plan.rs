@@ -212,6 +212,10 @@ impl Regression {
     }
 }
 
+/// No table is larger: more is a mistake, and numbers near the end of their range overflow.
+pub(crate) const MOST_ROWS: u64 = 1_000_000_000_000_000;
+pub(crate) const MOST_FEATURES: usize = (1 << 20) - 1;
+
 impl Plan {
     /// A plan that asks nothing yet.
     pub(crate) fn empty(
@@ -221,8 +225,8 @@ impl Plan {
         width: usize,
         budget: Budget,
     ) -> Result<Self, Error> {
-        Error::unless(rows > 0, "rows", "at least 1", rows)?;
-        let fine = (1..1 << 20).contains(&width);
+        Error::unless((1..=MOST_ROWS).contains(&rows), "rows", "from 1 to 1e15", rows)?;
+        let fine = (1..=MOST_FEATURES).contains(&width);
         Error::unless(fine, "number of features", "from 1 to a million", width)?;
         Ok(Plan {
             link,

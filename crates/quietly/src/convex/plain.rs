@@ -9,7 +9,7 @@ use super::{
     examples::Examples,
     glm::Glm,
     loss::Loss,
-    minimise::{Objective, Terms},
+    minimise::{Objective, Terms, WIDEST},
     perturb,
     run::Fitting,
     set::Set,
@@ -17,13 +17,14 @@ use super::{
 use crate::{error::Error, progress::tell};
 
 /// The widths of a corner, in units of the target's range: the first, the factor between two, and where they end.
-const WIDEST: f64 = 0.4;
+const BROADEST: f64 = 0.4;
 const NARROWER: f64 = 0.25;
 const NARROWEST: f64 = 1e-7;
 /// The share of rows that may lie within the last.
 const WITHIN: f64 = 1e-4;
-/// The ridge of a sharp corner, in units of the rows' squares: weights that no row decides are small.
-const RIDGE: f64 = 1e-9;
+/// The ridge in units of the largest squares of the rows: weights that no row decides are small, and separable classes, which have
+/// no minimiser, get one. A column that fills a ten-thousandth of its range has squares of 1e-8 of that, and is not held back.
+const RIDGE: f64 = 1e-13;
 
 /// The weights.
 pub(super) fn fit(
@@ -40,14 +41,13 @@ pub(super) fn fit(
             set => perturb::farthest(set, all),
         };
         let bowl = program.regulariser.bowl(rows, far);
-        // Separable classes have no minimiser: a little ridge gives them one.
         let smooth = glm.bend * run.radius * run.radius;
         let ridge = rows * program.regulariser.strong();
         let terms = Terms {
             glm,
             radius: run.radius,
             size: all / glm.outputs(),
-            strong: ridge.max(1e-3 * smooth),
+            strong: ridge.max(RIDGE * rows * smooth),
             bowl,
         };
         let tilt = vec![0.0; all];
@@ -61,13 +61,8 @@ pub(super) fn fit(
                 let terms = Terms { strong, ..terms };
                 sharpen(Objective { terms, ..objective }, level, &mut keep_on)
             }
-            (Set::Everything, _) => {
-                let (found, _, passes) = objective.descend(near, &mut keep_on)?;
-                if found.distance <= near {
-                    return Ok(found.point);
-                }
-                objective.settle(found.point, &mut |pass| keep_on(passes + pass))
-            }
+            (Set::Everything, _) if all <= WIDEST => objective.settle(vec![0.0; all], &mut keep_on),
+            (Set::Everything, _) => Ok(objective.descend(near, &mut keep_on)?.0.point),
             (set, _) => {
                 let near = near.max(terms.least_distance_within(rows, far, 0.0));
                 let lasso = rows * program.regulariser.lasso;
@@ -84,7 +79,7 @@ fn sharpen<E>(
     keep_on: &mut dyn FnMut(u64) -> Result<(), E>,
 ) -> Result<Vec<f64>, E> {
     let mut w = vec![0.0; objective.tilt.len()];
-    let (mut width, mut passes) = (WIDEST, 0);
+    let (mut width, mut passes) = (BROADEST, 0);
     loop {
         let glm = objective.terms.glm;
         let loss = Loss::SmoothQuantile { level, width };

@@ -48,13 +48,14 @@ impl Regulariser {
     ///
     /// [`Error::Parameter`] for weights below zero, or a power below two.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let fits = |x: f64| x >= 0.0 && x.is_finite();
+        // Larger ones overflow in squares.
+        let fits = |x: f64| (0.0..=1e100).contains(&x);
         let (theta, weight) = self.power.unwrap_or((2.0, 0.0));
         let good = theta >= 2.0 && theta.is_finite();
-        Error::unless(fits(self.ridge), "ridge", "zero or more", self.ridge)?;
-        Error::unless(fits(self.lasso), "lasso", "zero or more", self.lasso)?;
+        Error::unless(fits(self.ridge), "ridge", "from 0 to 1e100", self.ridge)?;
+        Error::unless(fits(self.lasso), "lasso", "from 0 to 1e100", self.lasso)?;
         Error::unless(good, "the regulariser's power", "two or more", theta)?;
-        Error::unless(fits(weight), "the power's weight", "zero or more", weight)
+        Error::unless(fits(weight), "the power's weight", "from 0 to 1e100", weight)
     }
 
     #[cfg(test)]

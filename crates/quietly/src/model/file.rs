@@ -31,11 +31,13 @@ impl PartialEq for Origin {
 }
 
 impl Model {
-    /// The file's text.
+    /// The file's text. A model from a file without a digest gets none: nobody knows whether that file was changed.
     pub fn to_json(&self) -> String {
         let mut value = serde_json::to_value(self).expect("plain fields");
         let digest = digest(&value);
-        if let Some(fields) = value.as_object_mut() {
+        if let Some(fields) = value.as_object_mut()
+            && !matches!(self.origin, Origin::Read(None))
+        {
             fields.insert(DIGEST.into(), digest.into());
         }
         format!("{value:#}\n")
@@ -186,7 +188,7 @@ fn digest(value: &Value) -> String {
 }
 
 /// Whether a text or a key has a character that cannot be seen.
-fn has_hidden(value: &Value) -> bool {
+pub(crate) fn has_hidden(value: &Value) -> bool {
     let hidden = |text: &str| text.chars().any(is_hidden);
     match value {
         Value::String(text) => hidden(text),

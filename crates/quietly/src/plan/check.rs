@@ -8,7 +8,7 @@ use std::{
     mem::discriminant,
 };
 
-use super::Plan;
+use super::{MOST_FEATURES, MOST_ROWS, Plan};
 use crate::{
     charge::{self, Sampler, Stage},
     convex,
@@ -66,9 +66,12 @@ impl Plan {
 
     /// Refuses a plan that lists other questions than its method asks. Prices nothing.
     pub(crate) fn check_questions(&self) -> Result<(), Error> {
+        let want = "as it was planned";
+        let size =
+            (1..=MOST_FEATURES).contains(&self.width) && (1..=MOST_ROWS).contains(&self.rows);
+        Error::unless(size, "plan", want, "one for an absurd number of rows or features")?;
         self.check_expansion()?;
         self.check_unit()?;
-        let want = "as it was planned";
         let known = match (&self.convex, &self.network) {
             (None, None) => matches!(self.link, Link::Linear | Link::Relu),
             (Some(program), None) => program.link() == self.link,

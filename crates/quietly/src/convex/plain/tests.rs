@@ -122,3 +122,26 @@ fn other_losses_reach_their_minimum() {
         assert!(total(loss, &away, &x, &y) > least(&away) * (1.0 + 1e-6), "{loss:?}");
     }
 }
+
+/// A column that fills a ten-thousandth of its range has the weight of one that fills all of it, in its own units.
+#[test]
+fn narrow_columns_are_not_held_back() {
+    let (x, y) = table(0);
+    let labels: Vec<f64> = y.iter().map(|y| if *y > 0.0 { 1.0 } else { -1.0 }).collect();
+    let losses = [
+        (Loss::Logistic, &labels),
+        (Loss::SmoothHinge { width: 0.5 }, &labels),
+        (Loss::Huber { width: 0.1 }, &y),
+        (Loss::SmoothQuantile { level: 0.9, width: 0.1 }, &y),
+    ];
+    for (loss, y) in losses {
+        let whole = learnt(loss, &x, y);
+        for scale in [1e-2, 1e-4] {
+            let narrow: Vec<f64> =
+                x.chunks_exact(WIDTH).flat_map(|row| [scale * row[0], row[1], row[2]]).collect();
+            let w = learnt(loss, &narrow, y);
+            let share = scale * w[0] / whole[0];
+            assert!((share - 1.0).abs() < 0.01, "{loss:?} {scale}: {share}");
+        }
+    }
+}
