@@ -61,6 +61,8 @@ class _Private(_Coefficients, BaseEstimator):
         table, schema, wishes, public, names, named = self._prepare(X, y)
         account, wishes["not_covered"] = ledger.of(self, schema), pipelines.not_covered(self)
         wishes["parameters"] = written(self)
+        if account is not None and self.delta is None:
+            wishes["delta"] = account.usual_delta(wishes["rows"])
         there = None
         if isinstance(X, tables.Elsewhere):
             there = (X.ask, X.count)
@@ -69,12 +71,16 @@ class _Private(_Coefficients, BaseEstimator):
                 wishes["method"] = "full-batch"
         with progress.shown(self.verbose) as wishes["tell"]:
             model = tables.without_names(self.schema, lambda: Model.fit(table, schema, wishes, [*public, *chosen], account, there))
-        for warning in model.plan.warnings:
-            warnings.warn(warning, UserWarning, stacklevel=3)
-        if model.certificate.rows_warning is not None:
-            warnings.warn(model.certificate.rows_warning, UserWarning, stacklevel=3)
+        # A warning may be an error, and must not cost the model.
         self._adopt(model, names, named)
+        self._warn(model)
         return self
+
+    def _warn(self, model: Model) -> None:
+        """What a user of the model should know, for whoever called ``fit`` or ``tune``."""
+        for warning in [*model.plan.warnings, model.certificate.rows_warning]:
+            if warning is not None:
+                warnings.warn(warning, UserWarning, stacklevel=4)
 
     @without_cells
     def _table(self, X: Any, y: Any) -> Table:
@@ -102,9 +108,10 @@ class _Private(_Coefficients, BaseEstimator):
                 what = "a file" if tables.is_path(X) else "a table that is elsewhere"
                 raise DataError(f"{what} needs a schema: give schema=quietly.Schema(...) or quietly.Schema.read(path)")
         else:
+            within = isinstance(y, str)
             names, parts, target, y = self._parts(X, y)
             schema, public = self._public(names, target, y, tables.described(X))
-            self._check_features(X, names)
+            self._check_features(X, [*names, target] if within else names)
             if self.schema is None and tables.column_names(X) is not None:
                 public = [*public, _NAMES]
             table = tables.table(parts)
@@ -263,6 +270,11 @@ class _Private(_Coefficients, BaseEstimator):
         rule, public = self._target_rule(y)
         check_kind("range" if self._regresses else "values", _kind(y), "the target")
         if scaled is None:
+            if any(scaler.schema_.charges_units for scaler in pipelines.scalers_before()):
+                raise ParameterError(
+                    "the schema of the scaler before this model names a ledger or rows_per_unit, and it got lost on the way: give the model "
+                    "the very array that the scaler returns, or a schema of its own. This fit spent nothing"
+                )
             warnings.warn(_NO_SCHEMA, UserWarning, stacklevel=6)
             columns: dict[str, Any] = {name: (-1.0, 1.0) for name in names}
             return Schema(columns | {target: rule}), [_DEFAULT, *public]
@@ -330,12 +342,23 @@ class _Private(_Coefficients, BaseEstimator):
         """
         return self._numbers(self._fitted().predict(self._read(X), self.n_jobs))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model file: weights, encoding and certificate, as the command line does. ``quietly.load`` reads it."""
-        files.write(path, self._fitted().to_bytes())
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Writes the model file: weights, encoding and certificate, as the command line does. ``quietly.load`` reads it.
 
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Writes the privacy label: one HTML page for people who did not make the model, as ``quietly label`` does."""
+        A file that is there is replaced only with ``overwrite``: it may be a model that was paid for.
+        """
+        model = self._fitted().to_bytes()
+        if not overwrite:
+            files.expect(path, lambda start: start == model)
+        files.write(path, model)
+
+    def report(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Writes the privacy label: one HTML page for people who did not make the model, as ``quietly label`` does.
+
+        A file that is there is replaced only if it is such a page, or with ``overwrite``.
+        """
+        if not overwrite:
+            files.expect(path, lambda start: b"<title>Privacy label" in start[:4096])
         files.write(path, self._fitted().label().encode())
 
     def plot(self, *, public: tuple[Any, Any] | None = None, runs: int = 20) -> "Figure":
@@ -432,7 +455,7 @@ def _one_column(y: Any) -> Any:
         import pandas
 
         y = pandas.Series(y)
-    y = y if hasattr(y, "to_numpy") else np.asarray(y)
+    y = y if hasattr(y, "to_numpy") else tables.cells(y)
     shape: tuple[int, ...] = y.shape if hasattr(y, "shape") else (len(y),)
     if len(shape) == 2 and shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning

@@ -1,8 +1,22 @@
 """Files that are whole or not there."""
 
 import os
+from collections.abc import Callable
 
 from .errors import FileError
+
+
+def expect(path: str | os.PathLike[str], mine: Callable[[bytes], bool]) -> None:
+    """Refuses to replace a file that is neither empty nor ``mine``."""
+    try:
+        with open(path, "rb") as file:
+            there = file.read() if os.path.isfile(path) else b""
+    except FileNotFoundError:
+        return
+    except OSError as problem:
+        raise FileError(f"{os.fspath(path)}: {problem.strerror}") from None
+    if there and not mine(there):
+        raise FileError(f"{os.fspath(path)} is there already: give another name, or overwrite=True to replace it")
 
 
 def write(path: str | os.PathLike[str], data: bytes) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 import threading
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -10,22 +11,25 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from ._quietly import Budget, LedgerFile, Schema
-from .errors import ParameterError, RefitError
+from .errors import FileError, ParameterError, RefitError
 
 __all__ = ["Ledger"]
 
 # The path of the ledger to charge where none is open. The command line reads it, too, and child processes inherit it.
 VARIABLE = "QUIETLY_LEDGER"
+# A file that is there as long as the block that set the variable: a worker process can outlive the block.
+_BLOCK = "QUIETLY_LEDGER_BLOCK"
 
 # What fits once what it is given; everything else of scikit-learn that calls `fit` does so several times, or on made-up targets.
 _ONCE = ("sklearn.pipeline", "sklearn.compose", "sklearn.base", "sklearn.utils")
 
-_open: list["Ledger"] = []
+# The ledgers that are open in this process, each with the file that says so.
+_open: list[tuple["Ledger", str]] = []
 _here: ContextVar[tuple["Ledger", ...]] = ContextVar("ledgers", default=())
 _lock = threading.Lock()
 _free = threading.local()
-# What the variable said before the first ledger was opened here.
-_outside: str | None = None
+# What the two variables said before the first ledger was opened here.
+_outside: tuple[str | None, str | None] = (None, None)
 
 
 class Ledger:
@@ -96,8 +100,10 @@ class Ledger:
         global _outside
         with _lock:
             if not _open:
-                _outside = os.environ.get(VARIABLE)
-            _open.append(self)
+                _outside = (os.environ.get(VARIABLE), os.environ.get(_BLOCK))
+            handle, marker = tempfile.mkstemp(prefix="quietly-block-")
+            os.close(handle)
+            _open.append((self, marker))
             _announce()
         _here.set((*_here.get(), self))
         return self
@@ -106,18 +112,29 @@ class Ledger:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         with _lock:
-            _open.remove(self)
+            # A ledger may be open several times; the innermost place ends.
+            place = max(k for k, (ledger, _) in enumerate(_open) if ledger is self)
+            _, marker = _open.pop(place)
             _announce()
-        _here.set(tuple(ledger for ledger in _here.get() if ledger is not self))
+        try:
+            os.remove(marker)
+        except OSError:
+            # Whoever cleans the folder for temporary files was faster.
+            pass
+        here = _here.get()
+        if self in here:
+            place = max(k for k, ledger in enumerate(here) if ledger is self)
+            _here.set((*here[:place], *here[place + 1 :]))
 
 
 def _announce() -> None:
     """Names the ledger that was opened last in the environment, for child processes; without one, what was there before."""
-    path = _open[-1].path if _open else _outside
-    if path is None:
-        os.environ.pop(VARIABLE, None)
-    else:
-        os.environ[VARIABLE] = path
+    said = (_open[-1][0].path, _open[-1][1]) if _open else _outside
+    for variable, value in zip((VARIABLE, _BLOCK), said):
+        if value is None:
+            os.environ.pop(variable, None)
+        else:
+            os.environ[variable] = value
 
 
 @contextmanager
@@ -138,8 +155,11 @@ def is_free() -> bool:
 
 def travelling() -> tuple[str, str] | None:
     """What an estimator takes along to another process: the ledger that it would be charged to here."""
-    ledger = _active() or _inherited()
-    return (ledger.path, ledger.refits) if ledger is not None else None
+    ledger = _active()
+    if ledger is not None:
+        return ledger.path, ledger.refits
+    path = os.environ.get(VARIABLE)
+    return (os.path.abspath(path), "refuse") if path and _BLOCK not in os.environ else None
 
 
 def of(estimator: Any, schema: Schema) -> LedgerFile | None:
@@ -159,13 +179,23 @@ def _active() -> Ledger | None:
         return here[-1]
     if len(_open) > 1:
         raise ParameterError("several ledgers are open in other threads: open the one to charge in this thread, too")
-    return _open[0] if _open else None
+    return _open[0][0] if _open else None
 
 
 def _inherited() -> Ledger | None:
     """The ledger that the environment names."""
-    path = os.environ.get(VARIABLE)
-    return Ledger(path) if path else None
+    path, marker = os.environ.get(VARIABLE), os.environ.get(_BLOCK)
+    if not path:
+        return None
+    if marker and not os.path.exists(marker):
+        raise ParameterError(
+            f"this process was started inside a block of the ledger {path!r} that has ended, and an estimator was made in it: start pools of "
+            "workers inside the block that they serve, or make estimators where the block is. Nothing was spent"
+        )
+    try:
+        return Ledger(path)
+    except FileError as problem:
+        raise FileError(f"the environment variable {VARIABLE} names a ledger that cannot be charged: {problem}") from None
 
 
 def _to_charge(epsilon: float, brought: tuple[str, str] | None, named: str | os.PathLike[str] | None) -> LedgerFile | None:

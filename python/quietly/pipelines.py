@@ -5,6 +5,7 @@ without noise. Only steps that scikit-learn fits together with the model can be 
 """
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
@@ -18,16 +19,18 @@ _FITS = ("fit", "fit_transform", "fit_predict", "_fit")
 _SAID: dict[str, Callable[[Any], bool]] = {
     "OneHotEncoder": lambda step: _has_categories(step),
     "OrdinalEncoder": lambda step: _has_categories(step),
-    "SimpleImputer": lambda step: step.strategy == "constant" and not step.add_indicator,
+    "SimpleImputer": lambda step: step.strategy == "constant" and not step.add_indicator and step.keep_empty_features,
     "PolynomialFeatures": lambda step: True,
     "SplineTransformer": lambda step: not isinstance(step.knots, str),
+    # What it holds was fitted by hand before, and is not fitted again.
+    "FrozenEstimator": lambda step: True,
 }
 
 _INSTEAD = {
     "StandardScaler": "use quietly.StandardScaler, or leave it out: models scale within their budget",
     "OneHotEncoder": 'give it categories=[...] and handle_unknown="ignore", or leave it out: a schema lists the values of a column',
     "OrdinalEncoder": 'give it categories=[...] and handle_unknown="use_encoded_value", or leave it out: a schema lists the values of a column',
-    "SimpleImputer": 'take strategy="constant" without add_indicator, or leave it out: a schema says what becomes of missing cells',
+    "SimpleImputer": 'take strategy="constant" and keep_empty_features=True without add_indicator, or leave it out: a schema says what becomes of missing cells',
     "SplineTransformer": 'give it knots as an array, or leave it out: expand="splines" needs no rows',
 }
 _OTHERWISE = "leave it out: models scale within their budget, and a schema says how columns become numbers"
@@ -39,10 +42,10 @@ def not_covered(estimator: Any) -> list[str]:
         raise ParameterError(f"public_steps must be True or False, but is of type {type(estimator.public_steps).__name__}")
     if ledger.is_free() or estimator.epsilon == float("inf"):
         return []
-    steps = _steps_before()
+    steps, functions = _steps_before()
     # A function learns nothing between fits, but can mix the rows that it is given.
-    called = any(name == "FunctionTransformer" for step in steps for name in names_of(step))
-    said = ["what a FunctionTransformer before the model computes from more than one row"] if called else []
+    functions.extend(what for step in steps for what in functions_of(step))
+    said = [f"what {what} before the model computes from more than one row" for what in dict.fromkeys(functions)]
     names = list(dict.fromkeys(name for step in steps for name in learners(step)))
     if not names:
         return said
@@ -51,7 +54,7 @@ def not_covered(estimator: Any) -> list[str]:
     first = names[0]
     learn = "learns" if len(names) == 1 else "learn"
     raise UncoveredStepError(
-        f"{', '.join(names)} before the model {learn} from the rows without noise, and no certificate covers that. Nothing was spent. "
+        f"{', '.join(names)} before the model {learn} from the rows without noise, and no certificate covers that. This fit spent nothing. "
         f"{first}: {_INSTEAD.get(first, _OTHERWISE)}. If what is learnt is public, public_steps=True on the estimator insists, and the "
         "certificate says that it is not covered"
     )
@@ -62,13 +65,25 @@ def learners(step: Any) -> Iterator[str]:
     return (type(part).__name__ for part in _parts(step) if _learns(part))
 
 
-def names_of(step: Any) -> Iterator[str]:
-    """The names of all parts of a step."""
-    return (type(part).__name__ for part in _parts(step))
+def functions_of(step: Any) -> Iterator[str]:
+    """The functions in a step, which see all rows at once."""
+    from sklearn.compose import ColumnTransformer
+
+    for part in _parts(step, whole=True):
+        if type(part).__name__ == "FunctionTransformer":
+            yield "a FunctionTransformer"
+        if isinstance(part, ColumnTransformer) and any(callable(columns) for _, _, columns in part.transformers):
+            yield "a function that chooses columns for a ColumnTransformer"
 
 
-def _parts(step: Any) -> Iterator[Any]:
-    """All that a step is made of."""
+def scalers_before() -> Iterator[Any]:
+    """The fitted scalers of this package that stand before whatever is being fitted now."""
+    parts = (part for step in _steps_before()[0] for part in _parts(step))
+    return (part for part in parts if type(part).__module__ == "quietly.scaler" and hasattr(part, "schema_"))
+
+
+def _parts(step: Any, whole: bool = False) -> Iterator[Any]:
+    """All that a step is made of; with ``whole``, the compositions themselves, too."""
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import FeatureUnion, Pipeline
 
@@ -84,8 +99,10 @@ def _parts(step: Any) -> Iterator[Any]:
     else:
         yield step
         return
+    if whole:
+        yield step
     for part in parts:
-        yield from _parts(part)
+        yield from _parts(part, whole)
 
 
 def _learns(step: Any) -> bool:
@@ -111,25 +128,50 @@ def _has_categories(step: Any) -> bool:
     return not isinstance(step.categories, str) and not counts and not raises
 
 
-def _steps_before() -> list[Any]:
-    """The steps that are fitted before whatever is being fitted now, in every pipeline around it; and transformers of its target."""
+def _steps_before() -> tuple[list[Any], list[str]]:
+    """The steps that are fitted before whatever is being fitted now, in every pipeline around it; and functions of its target."""
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.pipeline import Pipeline
 
     found: list[Any] = []
+    functions: list[str] = []
     looked: set[int] = set()
-    frame: FrameType | None = sys._getframe(1)
+    for frame in _frames():
+        if frame.f_code.co_name not in _FITS:
+            continue
+        owner = frame.f_locals.get("self")
+        if not isinstance(owner, (Pipeline, TransformedTargetRegressor)) or id(owner) in looked:
+            continue
+        # The frame nearest to the model knows the place; `fit` of the same pipeline stands above `_fit`.
+        looked.add(id(owner))
+        if isinstance(owner, TransformedTargetRegressor):
+            found.append(owner.transformer)
+            if owner.func is not None:
+                functions.append("the function of a TransformedTargetRegressor")
+        else:
+            last = len(owner.steps) - 1
+            place = frame.f_locals.get("step_idx", last) if frame.f_code.co_name == "_fit" else last
+            found.extend(step for _, step in owner.steps[:place])
+    return found, functions
+
+
+def _frames() -> Iterator[FrameType]:
+    """The frames of this thread, the nearest first; in a thread of joblib's, then those of the threads that wait for it."""
+    own = list(_stack(sys._getframe(1)))
+    yield from own
+    if any(map(_is_joblib, own)):
+        here = threading.get_ident()
+        for thread, frame in sys._current_frames().items():
+            stack = list(_stack(frame)) if thread != here else []
+            if any(map(_is_joblib, stack)):
+                yield from stack
+
+
+def _stack(frame: FrameType | None) -> Iterator[FrameType]:
     while frame is not None:
-        if frame.f_code.co_name in _FITS:
-            owner = frame.f_locals.get("self")
-            if isinstance(owner, (Pipeline, TransformedTargetRegressor)) and id(owner) not in looked:
-                # The frame nearest to the model knows the place; `fit` of the same pipeline stands above `_fit`.
-                looked.add(id(owner))
-                if isinstance(owner, TransformedTargetRegressor):
-                    found.append(owner.transformer)
-                else:
-                    last = len(owner.steps) - 1
-                    place = frame.f_locals.get("step_idx", last) if frame.f_code.co_name == "_fit" else last
-                    found.extend(step for _, step in owner.steps[:place])
+        yield frame
         frame = frame.f_back
-    return found
+
+
+def _is_joblib(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "")).startswith("joblib.")

@@ -63,6 +63,8 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             rows, public = table.rows, [*public, _ROWS]
         wishes = {**self.get_params(deep=False), "rows": rows, "random_state": _seed(self.random_state)}
         account, wishes["not_covered"] = ledger.of(self, schema), pipelines.not_covered(self)
+        if account is not None and self.delta is None:
+            wishes["delta"] = account.usual_delta(rows)
         self._adopt(tables.without_names(self.schema, lambda: Scaler.fit(table, schema, wishes, public, account)))
         self._columns = names
         self.n_features_in_ = len(names)

@@ -64,7 +64,10 @@ def column_names(x: Any) -> list[str] | None:
     if names is None or callable(names):
         return None
     names = list(names)
-    if not names or not all(isinstance(name, str) for name in names):
+    texts = sum(isinstance(name, str) for name in names)
+    if 0 < texts < len(names):
+        raise DataError("names of columns must all be texts, or none of them: X has both; convert them, with X.columns.astype(str)")
+    if not texts:
         return None
     if twice := [k for k, name in enumerate(names) if name in names[:k]] if len(set(names)) < len(names) else []:
         first = names.index(names[twice[0]])
@@ -96,12 +99,14 @@ def kind(dtype: Any) -> str | None:
         return found
     # Objects may hold anything, and categories of pandas are what their values are.
     name = str(dtype).lower()
-    if name.startswith(("object", "category")):
+    if name.startswith(("object", "category", "struct")):
         return None
+    if name == "str":
+        return "texts"
     starts = {
         "truths": ("bool",),
         "numbers": ("int", "uint", "float", "halffloat", "double", "decimal"),
-        "texts": ("str", "string", "large_string", "utf8", "categorical", "enum", "dictionary<values=string"),
+        "texts": ("string", "large_string", "utf8", "categorical", "enum", "dictionary<values=string"),
         "dates": ("date", "time", "duration"),
     }
     return next((what for what, words in starts.items() if name.startswith(words)), None)
@@ -133,7 +138,32 @@ def is_sparse(x: Any) -> bool:
 
 def array_of(x: Any) -> Any:
     """A table without names of columns, as an array."""
-    return x if type(x).__module__.startswith("pandas") or is_sparse(x) else np.asarray(x)
+    return x if type(x).__module__.startswith("pandas") or is_sparse(x) else cells(x)
+
+
+def cells(x: Any) -> Any:
+    """Something without a type, as an array: of numbers if all of it is, or else of the very objects. Types of lists are not public: one cell
+    makes them, and decides nothing."""
+    if not isinstance(x, (list, tuple)):
+        return np.asarray(x)
+    try:
+        array = np.asarray(x)
+        if array.dtype.kind in "iuf":
+            return array
+    except Exception:
+        pass
+    if x and all(isinstance(row, (list, tuple)) for row in x) and len({len(row) for row in x}) == 1:
+        array = np.empty((len(x), len(x[0])), dtype=object)
+        for k, row in enumerate(x):
+            for j, cell in enumerate(row):
+                array[k, j] = cell
+        return array
+    if any(isinstance(row, np.ndarray) for row in x):
+        return np.asarray(x)
+    array = np.empty(len(x), dtype=object)
+    for k, cell in enumerate(x):
+        array[k] = cell
+    return array
 
 
 def parts_of(x: Any, names: list[str], wanted: list[str] | None = None) -> list[Part]:
@@ -183,7 +213,7 @@ def column_of(y: Any, name: str, called: str) -> list[Part]:
 
         return [(None, pyarrow.table({name: y}))]
     if module.startswith("pandas"):
-        missing = y.isna().to_numpy()
+        missing = _missing(y)
         y = y.to_numpy(dtype=np.float64, na_value=np.nan) if _is_number(y.dtype) else y.to_numpy(dtype=object)
         if y.dtype == object:
             return [([name], texts(y, missing))]
@@ -198,7 +228,8 @@ def column_of(y: Any, name: str, called: str) -> list[Part]:
 def matrix(array: np.ndarray) -> np.ndarray:
     """Numbers as the core borrows them: copied only if they are no floats, or do not lie in one piece."""
     dtype = array.dtype if array.dtype in (np.float32, np.float64) and array.dtype.isnative else np.float64
-    array = np.asarray(array, dtype=dtype)
+    with np.errstate(over="ignore"):
+        array = np.asarray(array, dtype=dtype)
     if not (array.flags.c_contiguous or array.flags.f_contiguous) or not array.flags.aligned:
         array = np.ascontiguousarray(array)
     return array
@@ -223,9 +254,34 @@ def sparse(x: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def texts(cells: np.ndarray, missing: np.ndarray | None) -> list[str | None]:
     """Cells as a file would hold them; whatever is not text, number or truth is missing."""
     gone = missing if missing is not None else np.zeros(len(cells), dtype=bool)
-    plain = (str, int, float, bool, np.number, np.bool_, Decimal)
-    read = (str(cell) if isinstance(cell, plain) and not skip else None for cell, skip in zip(cells.tolist(), gone))
-    return [None if text is None else text.encode("utf-8", "replace").decode() for text in read]
+    return [None if skip else _text(cell) for cell, skip in zip(cells.tolist(), gone)]
+
+
+def _text(cell: Any) -> str | None:
+    if not isinstance(cell, (str, int, float, bool, np.number, np.bool_, Decimal)):
+        return None
+    try:
+        return str(cell).encode("utf-8", "replace").decode()
+    except Exception:
+        # Such as an integer of more digits than Python writes.
+        return None
+
+
+def _missing(column: Any) -> np.ndarray:
+    """Which cells of a column of pandas are missing; those that cannot be asked are."""
+    try:
+        return np.asarray(column.isna().to_numpy(), dtype=bool)
+    except Exception:
+        pass
+    import pandas
+
+    def gone(cell: Any) -> bool:
+        try:
+            return bool(pandas.isna(cell))
+        except Exception:
+            return True
+
+    return np.fromiter(map(gone, column.to_numpy(dtype=object)), dtype=bool, count=len(column))
 
 
 def _is_number(dtype: Any) -> bool:

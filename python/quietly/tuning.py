@@ -1,5 +1,6 @@
 """Choosing hyper-parameters without paying for every try."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -7,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
-from . import _quietly, ledger, pipelines
+from . import _quietly, ledger, pipelines, tables
 from .errors import ParameterError
 from .estimators import _Private, _seed
 from .recorded import written
@@ -24,6 +25,7 @@ _FIXED = {
 }  # fmt: skip
 
 _CHOSEN = "hyper-parameters were chosen on rows that are public"
+_OTHERS = "that nobody in the rows for validation is in the table"
 
 
 def tune(
@@ -86,19 +88,44 @@ def tune(
         table, schema, wishes, taken, names, named = estimator._prepare(X, y)
         held = None
         if validation is not None:
+            _expect_others(X, validation[0])
             held = estimator._table(*validation)
+            taken = taken if validation_is_public else [*taken, _OTHERS]
         elif validation_is_public:
             raise ParameterError("validation_is_public goes with validation=(X, y)")
         trying = {"trials": float(trials), "share": float(share), "public": bool(validation_is_public)}
         tried = [clone(estimator).set_params(**candidate) for candidate in candidates]
         asked = [{**wishes, **candidate, "parameters": written(one)} for candidate, one in zip(candidates, tried)]
         account, asked[0]["not_covered"] = ledger.of(estimator, schema), pipelines.not_covered(estimator)
+        if account is not None and estimator.delta is None:
+            delta = account.usual_delta(wishes["rows"])
+            asked = [{**one, "delta": delta} for one in asked]
         best, score, model = _quietly.tune(table, held, schema, asked, trying, taken, account)
         chosen = tried[best]
         chosen._adopt(model, names, named)
+        chosen._warn(model)
     chosen.best_params_ = candidates[best]
     chosen.best_score_ = score
     return chosen
+
+
+def _expect_others(X: Any, validation: Any) -> None:
+    """Refuses rows for validation that are rows of the table: what is charged is the price of two tables that share nobody."""
+    files = [{os.path.realpath(path) for path in tables.paths(rows)} if tables.is_path(rows) else set() for rows in (X, validation)]
+    arrays = isinstance(X, np.ndarray) and isinstance(validation, np.ndarray)
+    if X is validation or files[0] & files[1] or (arrays and np.may_share_memory(X, validation) and _overlap(X, validation)):
+        raise ParameterError(
+            "validation has rows of the table itself: give rows of other people, or leave validation out, and a share of the table is kept "
+            "apart. Nothing was spent"
+        )
+
+
+def _overlap(a: np.ndarray, b: np.ndarray) -> bool:
+    try:
+        # Strides for which this takes long are those of no ordinary slices.
+        return bool(np.shares_memory(a, b, max_work=100_000))  # type: ignore[arg-type]
+    except Exception:
+        return False
 
 
 def _candidates(estimator: Any, grid: Any) -> list[dict[str, Any]]:

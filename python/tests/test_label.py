@@ -103,9 +103,13 @@ def test_refusals_leave_nothing_behind(model, tmp_path):
 
 def test_a_report_takes_the_place_of_another(model, tmp_path):
     page = tmp_path / "label.html"
-    page.write_text("old")
-    model.report(page)
+    page.write_text("somebody's table")
+    with pytest.raises(quietly.FileError, match="is there already"):
+        model.report(page)
+    assert page.read_text() == "somebody's table"
+    model.report(page, overwrite=True)
     assert page.read_text().startswith("<!DOCTYPE html>")
+    model.report(page)
     link = tmp_path / "link.html"
     link.symlink_to(page)
     model.report(link)

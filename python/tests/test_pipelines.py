@@ -43,7 +43,9 @@ TABLE = [
     (feature_extraction.text.HashingVectorizer(), False),
     (feature_extraction.text.TfidfVectorizer(), True),
     (SimpleImputer(), True),
-    (SimpleImputer(strategy="constant", fill_value=0), False),
+    # A column without a value is left out: one row decides how many features there are.
+    (SimpleImputer(strategy="constant", fill_value=0), True),
+    (SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=True), False),
     (SimpleImputer(strategy="constant", add_indicator=True), True),
     (KNNImputer(), True),
     (decomposition.PCA(2), True),

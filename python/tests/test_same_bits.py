@@ -57,7 +57,7 @@ def test_every_door_leads_to_the_same_model(word, kind, target, wishes, people, 
     }
     for n_jobs, (door, (X_there, y_there)) in enumerate(doors.items(), 1):
         model = kind(schema=schema(target), random_state=11, target=target, n_jobs=n_jobs, **wishes).fit(X_there, y_there)
-        model.save(tmp_path / "model.quietly")
+        model.save(tmp_path / "model.quietly", overwrite=True)
         mine = json.loads((tmp_path / "model.quietly").read_text())
         assert learnt(mine) == learnt(typed), door
         assert but_for_files(mine["certificate"]) == but_for_files(typed["certificate"]), door

@@ -39,7 +39,7 @@ def test_a_ledger_outlives_its_object_and_refuses_before_reading(tmp_path, peopl
         assert path.read_bytes() == before
         assert len(again.entries) == 2 and "logistic" in again.entries[0][1]
         assert "spent epsilon 2" in str(again)
-    with pytest.raises(quietly.ParameterError):
+    with pytest.raises(quietly.FileError):
         quietly.Ledger(tmp_path / "none")
     with pytest.raises(quietly.ParameterError):
         quietly.Ledger(path, quietly.Budget(9, 1e-5))
