@@ -58,7 +58,7 @@ impl Common {
     /// A picture that cannot be written is found out before the work, not after.
     fn key(&self) -> Result<Key, Failure> {
         if let Some(path) = &self.svg {
-            output::probe(path, &[])?;
+            output::probe_own(path, &[], false, output::is_svg)?;
         }
         key(self.seed)
     }

@@ -62,7 +62,7 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
     let mut receipt = None;
     let mut unit = 1;
     if let Some(public) = &bounds.public {
-        bounds.charging.expect_public(&bounds.schema.path(public), public)?;
+        bounds.charging.expect_public(&bounds.schema.path(public), std::slice::from_ref(public))?;
         let source = bounds.reading.open(std::slice::from_ref(public), with_features(features))?;
         let _progress = Progress::new("reading the public file");
         for column in &bounds.words {
@@ -102,7 +102,7 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
             // A comment, as the other lines are for a schema.
             screen.say(&words::wrap(&files_read(&source), "# ", WIDTH))?;
         }
-        let ledger = bounds.charging.open(&schema_file, table)?;
+        let ledger = bounds.charging.open(&schema_file, &[table.into()])?;
         let run = Run::new(&format!("ranges of {}", columns.join(", ")))?;
         let first = key(bounds.seed)?;
         let (paid, charged) = pay(ledger, run, all, first)?;

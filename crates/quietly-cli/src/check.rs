@@ -61,11 +61,11 @@ pub(crate) fn run(check: &Check, screen: &mut Screen) -> Result<(), Failure> {
     let mut receipt = None;
     let (budget, paid) = match check.epsilon {
         None => {
-            check.charging.expect_public(&path, &check.table.files[0])?;
+            check.charging.expect_public(&path, &check.table.files)?;
             (Budget::new(f64::INFINITY, 1e-6)?, Paid::without_ledger(key))
         }
         Some(epsilon) => {
-            let ledger = check.charging.open(&path, &check.table.files[0])?;
+            let ledger = check.charging.open(&path, &check.table.files)?;
             let least = usual_delta(schema.rows);
             let usual = || ledger.as_ref().map_or(least, |ledger| ledger.usual_delta(least));
             let delta = check.delta.map_or_else(usual, |delta| delta.0);

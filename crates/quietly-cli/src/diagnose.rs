@@ -103,9 +103,9 @@ pub(crate) fn run(asked: &Diagnose, screen: &mut Screen) -> Result<(), Failure> 
             let schema_file = asked.schema.path(first);
             // A public table is charged to no ledger.
             let ledger = match asked.spend {
-                Some(_) => asked.charging.open(&schema_file, first)?,
+                Some(_) => asked.charging.open(&schema_file, &asked.files)?,
                 None => {
-                    asked.charging.expect_public(&schema_file, first)?;
+                    asked.charging.expect_public(&schema_file, &asked.files)?;
                     None
                 }
             };

@@ -64,7 +64,7 @@ pub(crate) fn run(evaluate: &Evaluate, screen: &mut Screen) -> Result<(), Failur
             source.check(&model.encoding, None).map_err(quietly::Error::from)?;
             let table = &evaluate.table.files[0];
             let schema = evaluate.schema.path(table);
-            let ledger = evaluate.charging.open(&schema, table)?;
+            let ledger = evaluate.charging.open(&schema, &evaluate.table.files)?;
             let usual = || ledger.as_ref().map_or(DELTA, |ledger| ledger.usual_delta(DELTA));
             let delta = evaluate.delta.map_or_else(usual, |delta| delta.0);
             let budget = Budget::new(epsilon.0, delta)?.under(evaluate.neighbours.into());

@@ -116,7 +116,7 @@ impl Fit {
             let got = file.display().to_string();
             return Err(quietly::Error::Parameter { name: "public", want, got }.into());
         }
-        self.charging.expect_public(&beside(file), file)?;
+        self.charging.expect_public(&beside(file), &[file.into()])?;
         self.table.reading.open(&[file.into()], ReadOptions::of_schema(schema))
     }
 }
@@ -130,7 +130,7 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let source = reading.open(&fit.table.files, ReadOptions::of_schema(&schema))?;
     let columns = &fit.recipe.columns;
     let mut encoding = columns.encoding(&schema, source.columns())?;
-    let ledger = fit.charging.open(&schema_file, &fit.table.files[0])?;
+    let ledger = fit.charging.open(&schema_file, &fit.table.files)?;
     let usual = usual(ledger.as_ref(), fit.away.file(), schema.rows);
     let chosen = fit.recipe.choose(fit.kind, &schema, usual, &encoding)?;
     if source.is_sparse() && !matches!(chosen.model, Model::Linear | Model::Relu | Model::Kan) {
@@ -179,6 +179,10 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
                 screen.say("this run goes on where it was broken off, and is not charged again")?;
             }
             (Paid::resumed(plan.asked(), key), None)
+        }
+        // A plan that asks nothing costs nothing.
+        false if plan.budget.is_private() && plan.stages.is_empty() => {
+            (Paid::without_ledger(key), None)
         }
         false => pay(ledger, run, plan.asked(), key)?,
     };

@@ -12,7 +12,7 @@ impl Failure {
             Failure::Library(quietly::Error::Data(error)) => of_data(error).into(),
             Failure::Library(error) => of_library(error),
             Failure::File { .. } => "is the path right, and may you write there?".into(),
-            Failure::Exists(_) => "give another name with --output, or --force to replace it".into(),
+            Failure::Exists(_) => "give another name, move the file away, or say --force where the command has it".into(),
             Failure::Busy(_) => "give another name with --output; nothing was read or charged".into(),
             Failure::NoRows => {
                 "the table does not hold what the model's schema says: check types, decimal separators and categories"

@@ -42,16 +42,16 @@ pub(crate) struct Charging {
 
 impl Charging {
     /// Refuses to read the rows of a table as public ones where a schema of it names a ledger.
-    pub(crate) fn expect_public(&self, schema: &Path, table: &Path) -> Result<(), Failure> {
-        expect_public(schema, table, self.no_ledger)
+    pub(crate) fn expect_public(&self, schema: &Path, files: &[PathBuf]) -> Result<(), Failure> {
+        expect_public(schema, files, self.no_ledger)
     }
 
-    /// The ledger of a table, if there is one: the schema in use may name it, or the one beside the table.
-    pub(crate) fn open(&self, schema: &Path, table: &Path) -> Result<Option<Ledger>, Failure> {
+    /// The ledger of a table, if there is one: the schema in use may name it, or one beside the table.
+    pub(crate) fn open(&self, schema: &Path, files: &[PathBuf]) -> Result<Option<Ledger>, Failure> {
         if self.no_ledger {
             return Ok(None);
         }
-        let path = match (&self.ledger, named(schema, table)?) {
+        let path = match (&self.ledger, named(schema, files)?) {
             (Some(typed), Some(named)) if !same(typed, &named) => {
                 let (typed, named) = (typed.display().to_string(), named.display().to_string());
                 return Err(Failure::Ledgers { typed, named });
@@ -68,25 +68,44 @@ impl Charging {
 }
 
 /// Refuses to read the rows of a table as public ones where a schema of it names a ledger, unless `insists`.
-pub(crate) fn expect_public(schema: &Path, table: &Path, insists: bool) -> Result<(), Failure> {
-    match named(schema, table)?.filter(|_| !insists) {
+pub(crate) fn expect_public(
+    schema: &Path,
+    files: &[PathBuf],
+    insists: bool,
+) -> Result<(), Failure> {
+    match named(schema, files)?.filter(|_| !insists) {
         Some(named) => Err(Failure::Unledgered { named: named.display().to_string() }),
         None => Ok(()),
     }
 }
 
-/// The ledger that the schema in use names, or else the schema beside the table. They must not name two.
-fn named(schema: &Path, table: &Path) -> Result<Option<PathBuf>, Failure> {
-    let ledger = |file: &Path| {
-        Ok::<_, Failure>(quietly::charges_named_in(file).map_err(quietly::Error::from)?.ledger)
-    };
-    match (ledger(schema)?, ledger(&beside(table))?) {
-        (Some(used), Some(other)) if !same(&used, &other) => {
-            let (typed, named) = (used.display().to_string(), other.display().to_string());
-            Err(Failure::Ledgers { typed, named })
+/// The ledger that the schema in use names, or a schema that stands beside the table. They must not name two.
+fn named(schema: &Path, files: &[PathBuf]) -> Result<Option<PathBuf>, Failure> {
+    let mut found: Option<PathBuf> = None;
+    for file in std::iter::once(schema.into()).chain(files.iter().flat_map(|file| schemas(file))) {
+        let charges = quietly::charges_named_in(&file).map_err(quietly::Error::from)?;
+        match (&found, charges.ledger) {
+            (Some(used), Some(other)) if !same(used, &other) => {
+                let (typed, named) = (used.display().to_string(), other.display().to_string());
+                return Err(Failure::Ledgers { typed, named });
+            }
+            (None, Some(ledger)) => found = Some(ledger),
+            _ => {}
         }
-        (used, other) => Ok(used.or(other)),
     }
+    Ok(found)
+}
+
+/// Where the schema of a file or folder may stand: beside it, beside what a link leads to, and beside its folder, which may be the
+/// table as a whole.
+fn schemas(file: &Path) -> Vec<PathBuf> {
+    let real = std::fs::canonicalize(file).or_else(|_| std::path::absolute(file));
+    let mut all = vec![beside(file)];
+    if let Ok(real) = real {
+        all.push(beside(&real));
+        all.extend(real.parent().filter(|folder| folder.file_name().is_some()).map(beside));
+    }
+    all
 }
 
 /// Whether two paths mean one file, which need not be there.

@@ -105,6 +105,11 @@ pub(crate) fn probe_own(
     probe(path, inputs)
 }
 
+/// Whether a file begins as our pictures do.
+pub(crate) fn is_svg(start: &[u8]) -> bool {
+    start.starts_with(b"<svg ")
+}
+
 /// Refuses to write over what is read.
 pub(crate) fn keep_inputs(path: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
     if let Ok(target) = fs::canonicalize(path)

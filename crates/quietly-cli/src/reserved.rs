@@ -27,7 +27,8 @@ impl Reserved {
         force: bool,
     ) -> Result<Reserved, Failure> {
         output::keep_inputs(path, inputs)?;
-        if path.is_dir() {
+        // A name that ends in a slash is that of a folder.
+        if path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
             let error = io::Error::new(io::ErrorKind::IsADirectory, "it is a folder");
             return Err(Failure::file(path, &error));
         }

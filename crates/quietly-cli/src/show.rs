@@ -81,8 +81,8 @@ fn curved(
         .into());
     }
     if let Some(path) = &look.output {
-        let own = |start: &[u8]| start.starts_with(b"<svg xmlns=");
-        output::probe_own(path, std::slice::from_ref(&look.model), look.force, own)?;
+        let inputs = std::slice::from_ref(&look.model);
+        output::probe_own(path, inputs, look.force, output::is_svg)?;
     }
     let curves = Curves::of(model)?.expect("a network has curves");
     let shape = network.shape();

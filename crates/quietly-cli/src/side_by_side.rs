@@ -208,16 +208,19 @@ pub(crate) fn run(asked: &SideBySide, screen: &mut Screen) -> Result<(), Failure
     let seeds = asked.seeds.at_least_one("seeds")?;
     let schema = asked.schema.read(&asked.table.files[0])?;
     let first = &asked.table.files[0];
-    expect_public(&asked.schema.path(first), first, asked.no_ledger)?;
+    expect_public(&asked.schema.path(first), &asked.table.files, asked.no_ledger)?;
     for file in asked.test.iter().chain(&asked.public) {
-        expect_public(&beside(file), file, asked.no_ledger)?;
+        expect_public(&beside(file), std::slice::from_ref(file), asked.no_ledger)?;
     }
     let source = reading.open(&asked.table.files, ReadOptions::of_schema(&schema))?;
     let encoding = asked.columns.encoding(&schema, source.columns())?;
     encoding.expect_range().map_err(quietly::Error::from)?;
     let threads = reading.threads()?;
     if let Some(svg) = &asked.svg {
-        output::probe(svg, &asked.table.files)?;
+        let mut inputs = asked.table.files.clone();
+        inputs.push(asked.schema.path(first));
+        inputs.extend(asked.test.iter().chain(&asked.public).cloned());
+        output::probe_own(svg, &inputs, false, output::is_svg)?;
     }
     // A random fifth is for testing, unless another table is.
     let part = if asked.test.is_some() { schema.rows } else { (schema.rows * 4 / 5).max(1) };

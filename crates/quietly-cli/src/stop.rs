@@ -35,19 +35,48 @@ fn written() -> MutexGuard<'static, Written> {
 /// From now on a signal ends the process in order. To be called at the start of every command.
 pub(crate) fn listen() {
     // Without a handler a signal ends the process at once, which is no worse.
-    let _ = ctrlc::set_handler(|| {
-        if matches!(*written(), Written::Complete) {
-            // It is about to end by itself, with what it has to say about the result.
-            sleep(LAST_WORDS);
+    #[cfg(unix)]
+    {
+        use signal_hook::{
+            consts::{SIGHUP, SIGINT, SIGTERM},
+            iterator::Signals,
+        };
+        // What `nohup` started goes on when its terminal is closed.
+        let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+        if let Ok(mut signals) = Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup)) {
+            std::thread::spawn(move || {
+                if signals.forever().next().is_some() {
+                    end();
+                }
+            });
         }
-        // Held until the end: nothing is renamed any more.
-        let written = written();
-        if let Written::Partial(path) = &*written {
-            wipe(path);
-        }
-        let code = Failure::from(quietly::Error::Stopped).report(crate::wants_json());
-        std::process::exit(code.into());
-    });
+    }
+    #[cfg(not(unix))]
+    let _ = ctrlc::set_handler(|| end());
+}
+
+/// Ends the process in order.
+fn end() -> ! {
+    if matches!(*written(), Written::Complete) {
+        // It is about to end by itself, with what it has to say about the result.
+        sleep(LAST_WORDS);
+    }
+    // Held until the end: nothing is renamed any more.
+    let written = written();
+    if let Written::Partial(path) = &*written {
+        wipe(path);
+    }
+    let code = Failure::from(quietly::Error::Stopped).report(crate::wants_json());
+    std::process::exit(code.into());
+}
+
+/// Whether a signal is ignored, as the system says where it does.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
 }
 
 /// From now on a file or folder is removed if the process is told to end.

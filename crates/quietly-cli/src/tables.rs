@@ -122,7 +122,17 @@ pub(crate) struct SchemaFile {
 
 impl SchemaFile {
     pub(crate) fn read(&self, table: &Path) -> Result<Schema, Failure> {
-        Ok(Schema::read(self.path(table)).map_err(quietly::Error::from)?)
+        let schema = Schema::read(self.path(table));
+        // A table that is not there has no schema beside it either.
+        if schema.is_err() && self.schema.is_none() && !table.to_string_lossy().contains('*') {
+            std::fs::metadata(table).map_err(|e| {
+                quietly::Error::from(quietly::DataError::Unreadable {
+                    path: table.into(),
+                    problem: e.kind(),
+                })
+            })?;
+        }
+        Ok(schema.map_err(quietly::Error::from)?)
     }
 
     pub(crate) fn path(&self, table: &Path) -> PathBuf {

@@ -202,6 +202,31 @@ fn every_verb_ends_with_130() {
     assert_eq!(folder.list(), before);
 }
 
+/// What `nohup` starts goes on when the terminal is closed, and ends when it is told to.
+#[test]
+fn a_hangup_that_is_ignored_ends_nothing() {
+    let folder = Folder::with_tables();
+    long_table(&folder);
+    let words = "bounds long.csv y --epsilon 0.1 --rows 3000 --threads 1";
+    let mut child = Command::new("sh")
+        .args(["-c", &format!("trap '' HUP; exec {} {words}", env!("CARGO_BIN_EXE_quietly"))])
+        .current_dir(folder.path("."))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for_handler(&child);
+    let hangup = Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap();
+    assert!(hangup.success());
+    sleep(Duration::from_millis(150));
+    match child.try_wait().unwrap() {
+        // It was done before.
+        Some(status) => assert!(status.success(), "{status}"),
+        None => assert_eq!(ended(child, "-TERM").0.code(), Some(130)),
+    }
+}
+
 /// SIGQUIT in the middle of a fit, where core files are allowed: there is none. `QUIETLY_DEBUG=1` leaves the limit as it was.
 #[test]
 fn a_fit_leaves_no_core_file() {

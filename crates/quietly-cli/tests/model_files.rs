@@ -189,6 +189,11 @@ fn certificates_that_contradict_their_plan_are_refused() {
     folder.write("forged.quietly", value.to_string());
     folder.bad("certificate forged.quietly", "Q04", 2);
     folder.bad("label forged.quietly --output l.html", "Q04", 2);
+    // A key that stands twice is read by some as the first, and by others as the last.
+    let twice =
+        folder.read("y.quietly").replacen("\"unit\":", "\"unit\": \"family\", \"unit\":", 1);
+    folder.write("forged.quietly", twice);
+    assert!(folder.bad("certificate forged.quietly", "Q04", 2).contains("stands twice"));
     // The control: a file of an earlier version has no digest, and says so.
     let mut old = good.clone();
     old.as_object_mut().unwrap().remove("digest");

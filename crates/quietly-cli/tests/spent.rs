@@ -131,6 +131,23 @@ fn a_schema_that_names_its_ledger_is_not_passed_by() {
     assert_eq!(charges(&folder).len(), 6);
     folder.write("d/t.schema.toml", format!("ledger = \"other\"\n{}", folder.read("s.toml")));
     folder.bad("bounds d/t.csv a --epsilon 0.1 --schema train.schema.toml", "C15", 1);
+    // Whatever the table is called: through a link, as one of several files, or as a file of a folder that is a table.
+    #[cfg(unix)]
+    {
+        std::fs::create_dir_all(folder.path("links")).unwrap();
+        std::os::unix::fs::symlink(folder.path("train.csv"), folder.path("links/x.csv")).unwrap();
+        std::fs::create_dir_all(folder.path("train")).unwrap();
+        std::fs::copy(folder.path("train.csv"), folder.path("train/part.csv")).unwrap();
+        let before = charges(&folder).len();
+        for (k, files) in
+            ["links/x.csv", "test.csv train.csv", "train/part.csv", "train/*.csv", "train"]
+                .iter()
+                .enumerate()
+        {
+            folder.good(&format!("evaluate a.quietly {files} --epsilon 0.1 --delta 1e-7"));
+            assert_eq!(charges(&folder).len(), before + k + 1, "{files}");
+        }
+    }
     // A ledger that is not there is no reason to spend without one.
     std::fs::remove_file(folder.path("L")).unwrap();
     folder.bad("bounds train.csv a --epsilon 0.1", "Q05", 2);
@@ -149,6 +166,44 @@ fn the_default_delta_leaves_room() {
     }
     assert_eq!(charges(&folder).len(), 4);
     assert!(charges(&folder).iter().all(|charge| charge["delta"].as_f64().unwrap() <= 1e-6));
+}
+
+/// Neither pictures nor the example take the place of a file that somebody wrote.
+#[test]
+fn pictures_and_examples_replace_nothing() {
+    let folder = Folder::with_tables();
+    folder.good("budget L --limit 3 --delta 1e-4");
+    let (ledger, schema) = (folder.read("L"), folder.read("s.toml"));
+    folder.bad("audit canary --epsilon 1 --runs 1000 --svg L", "C10", 1);
+    let compare = "compare train.csv --schema s.toml --target y --methods full-batch --epsilons 1 --seeds 1 --svg";
+    let done = folder.quietly(&format!("{compare} s.toml"));
+    assert_eq!(done.code, 1, "{}", done.stderr);
+    folder.good(&format!("{compare} p.svg"));
+    folder.good(&format!("{compare} p.svg"));
+    folder.write("clinic.csv", "my,own,table\n1,2,3\n");
+    folder.bad("example", "C10", 1);
+    assert!(
+        folder.read("clinic.csv").starts_with("my,own")
+            && !folder.path("clinic.schema.toml").exists()
+    );
+    assert_eq!((folder.read("L"), folder.read("s.toml")), (ledger, schema));
+    std::fs::remove_file(folder.path("clinic.csv")).unwrap();
+    folder.good("example");
+    folder.good("example");
+}
+
+/// A plan that asks nothing of the rows costs nothing, and a folder is no place for a model: both are known before the charge.
+#[test]
+fn what_is_not_asked_is_not_charged() {
+    let folder = with_ledger();
+    folder.write("few.toml", folder.read("s.toml").replace("rows = 3000", "rows = 2"));
+    let rows = folder.read("few.toml");
+    assert!(rows.contains("rows = 2\n"), "{rows}");
+    let fit = "fit linear train.csv --schema few.toml --target y --epsilon 1 --ledger L";
+    assert!(folder.good(&format!("{fit} --output few.quietly")).contains("epsilon 0 of 1 spent"));
+    let done = folder.quietly(&format!("{FIT} --ledger L --output days.quietly/"));
+    assert!(done.code == 2 && done.stderr.contains("error[C09]"), "{}", done.stderr);
+    assert_eq!(charges(&folder).len(), 0);
 }
 
 #[test]

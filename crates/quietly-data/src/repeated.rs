@@ -83,7 +83,10 @@ fn stem(file: &Path) -> String {
         let before = stem;
         stem = stem.trim().strip_prefix("copy of ").unwrap_or(stem.trim());
         stem = without_count(stem);
-        for word in ["copy", "kopie", "copie", "copia"] {
+        stem = stem.trim_start_matches(['#', '~']);
+        for word in
+            ["copy", "kopie", "copie", "copia", "(copy)", "(kopie)", "bak", "backup", "old", "orig"]
+        {
             let bare = stem.strip_suffix(word);
             let apart = bare.filter(|bare| bare.ends_with([' ', '-', '_', '.']));
             stem = apart.map_or(stem, |bare| bare.trim_end_matches([' ', '-', '_', '.']));
@@ -129,10 +132,17 @@ mod tests {
             "t_copy.csv",
             "t - Kopie.csv",
             "Copy of t.csv",
+            "t (Kopie).csv",
+            "t.bak.csv",
+            "t_old.csv",
+            "t-backup.csv.gz",
+            "#t.csv",
         ] {
             assert_eq!(stem(Path::new(name)), "t", "{name}");
         }
-        for name in ["t1.csv", "t-2.csv", "t_2.csv", "t 2.csv", "photocopy.csv", "(1).csv"] {
+        for name in
+            ["t1.csv", "t-2.csv", "t_2.csv", "t 2.csv", "photocopy.csv", "(1).csv", "household.csv"]
+        {
             assert_ne!(stem(Path::new(name)), "t", "{name}");
         }
         assert_eq!(stem(Path::new("photocopy.csv")), "photocopy");

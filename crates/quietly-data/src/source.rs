@@ -271,7 +271,14 @@ impl Source {
 impl Input {
     fn open(path: PathBuf, options: &Options) -> Result<(Self, Vec<String>), Error> {
         let unreadable = |e| Error::unreadable(&path, &e);
-        let bytes = std::fs::metadata(&path).map_err(unreadable)?.len();
+        let metadata = std::fs::metadata(&path).map_err(unreadable)?;
+        if !metadata.is_file() && !metadata.is_dir() {
+            let format = options.format.unwrap_or(Format::Csv);
+            let (what, instead) =
+                ("a pipe or a device", "save it as a file first: a table is read several times");
+            return Err(Error::Foreign { path, format, what, instead });
+        }
+        let bytes = metadata.len();
         let said = options.format.or_else(|| Format::of_name(&path));
         // libsvm text begins with a row, which must not decide anything: nothing of it is looked at.
         if said.or_else(|| options.libsvm()) == Some(Format::Libsvm) {

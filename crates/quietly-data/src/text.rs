@@ -24,25 +24,24 @@ type Opened = (Box<dyn Read + Send>, Arc<AtomicU64>);
 
 /// A text file that begins with a header, unpacked if its first bytes are those of gzip.
 pub(crate) fn open(path: &Path) -> io::Result<Opened> {
+    unpacked(path, true)
+}
+
+/// A text file that begins with a row, unpacked only if its name ends in `.gz`: a row must not decide.
+pub(crate) fn open_by_name(path: &Path) -> io::Result<Opened> {
+    unpacked(path, path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz")))
+}
+
+fn unpacked(path: &Path, may_be_packed: bool) -> io::Result<Opened> {
     let mut file = File::open(path)?;
     let mut magic = Vec::new();
     Read::by_ref(&mut file).take(2).read_to_end(&mut magic)?;
     file.rewind()?;
-    Ok(unpacked(file, magic == [0x1F, 0x8B]))
-}
-
-/// A text file that begins with a row, unpacked if its name ends in `.gz`: a row must not decide.
-pub(crate) fn open_by_name(path: &Path) -> io::Result<Opened> {
-    let packed = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
-    Ok(unpacked(File::open(path)?, packed))
-}
-
-fn unpacked(file: File, packed: bool) -> Opened {
     let (counted, count) = Counted::new(file);
-    if packed {
-        (Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 17, counted))), count)
+    if may_be_packed && magic == [0x1F, 0x8B] {
+        Ok((Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 17, counted))), count))
     } else {
-        (Box::new(counted), count)
+        Ok((Box::new(counted), count))
     }
 }
 

@@ -24,6 +24,7 @@ mod affine;
 mod classes;
 mod file;
 mod link;
+mod unique;
 
 /// What the first field of every model file says.
 const FORMAT: &str = "quietly model";

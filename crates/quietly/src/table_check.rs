@@ -15,7 +15,7 @@
 //! times their width, so that ends can be told from what is beyond, and what is missing becomes a number
 //! that is all but impossible otherwise. A cell that happens to be that number is counted as missing: an
 //! error of the count, bounded as any other.
-use std::ops::ControlFlow;
+use std::{collections::HashMap, ops::ControlFlow};
 
 use quietly_data::{Encoding, Feature, Kind, Missing, Private, Rule, Schema, Source};
 use serde::Serialize;
@@ -150,6 +150,10 @@ fn looks(
     let columns = schema.columns.iter().map(|(name, rule)| (name.clone(), shown(rule))).collect();
     let derived = Schema { columns, ..schema.clone() };
     let encoding = Encoding::new(&derived, source.columns(), None, None)?;
+    let rules: HashMap<&str, &Rule> =
+        schema.columns.iter().map(|(name, rule)| (&**name, rule)).collect();
+    let places: HashMap<&str, usize> =
+        source.columns().iter().enumerate().map(|(place, name)| (&**name, place)).collect();
     let mut looks: Vec<Look> = Vec::new();
     let features: Vec<&Feature> = encoding.features().iter().collect();
     for (at, feature) in features.iter().enumerate() {
@@ -157,7 +161,8 @@ fn looks(
         if matches!(feature.kind, Kind::Category { .. }) {
             continue;
         }
-        let rule = schema.rule(&feature.column).expect("the encoding was made of the schema");
+        let own = rules.get(&*feature.column);
+        let rule = *own.or(rules.get("*")).expect("the encoding was made of the schema");
         let is_target = target == Some(&feature.column);
         // A value that is not declared is a class of its own where the rule has others.
         let needed = match rule {
@@ -173,7 +178,11 @@ fn looks(
             ) => Some(((x - centre) / half_width).clamp(-1.0, 1.0)),
             _ => None,
         };
-        let column = public_name(schema, source, &feature.column);
+        // A name that only the file says may be a cell.
+        let column = match own {
+            Some(_) => feature.column.clone(),
+            None => format!("column {} (*)", places.get(&*feature.column).unwrap_or(&0) + 1),
+        };
         looks.push(Look { column, hole, at, needed });
     }
     Ok((encoding, looks))
@@ -190,15 +199,6 @@ fn shown(rule: &Rule) -> Rule {
         }
         Rule::Values { values, .. } => Rule::Values { values: values.clone(), other: true },
     }
-}
-
-/// The name of a column, if the schema says it. A name that only the file says may be a cell.
-fn public_name(schema: &Schema, source: &Source, column: &str) -> String {
-    if schema.columns.iter().any(|(name, _)| name == column) {
-        return column.into();
-    }
-    let place = source.columns().iter().position(|name| name == column).unwrap_or(0);
-    format!("column {} (*)", place + 1)
 }
 
 fn add(sums: &mut [i128], looks: &[Look], row: &[f64]) {

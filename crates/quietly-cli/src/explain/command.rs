@@ -121,9 +121,9 @@ pub(super) const ENTRIES: [Entry; 16] = [
     Entry {
         code: "C15",
         title: "the ledger of a table would be passed by",
-        why: "The schema of the table says which ledger counts what is spent on it. --ledger names another one, or the verb reads \
-              the rows as public ones (`compare`, and `check` and `diagnose` with --public). Either would make the ledger false. \
-              Nothing was charged.",
+        why: "A schema of the table, in use or beside it, says which ledger counts what is spent on it. --ledger or another schema \
+              names a second one, or the verb reads the rows as public ones (`compare`, and whatever takes --public). Either would \
+              make the ledger false. Nothing was charged.",
         fix: "Leave --ledger out. --no-ledger insists on a release that no ledger counts, or that the rows are public.",
         example: "quietly budget c15.ledger --limit 3 --delta 1e-4",
     },

@@ -43,7 +43,12 @@ pub(crate) fn schema(columns: &str) -> Schema {
 }
 
 pub(crate) fn open(paths: &[&Path]) -> Result<Source, Error> {
-    let names = vec!["y".into()];
+    // A name that is none of libsvm's: a file without an ending is looked into.
+    let unknown = |path: &&Path| path.extension().is_none_or(|ending| ending == "unknown");
+    let names = match paths.iter().any(unknown) {
+        true => vec!["y".into()],
+        false => Vec::new(),
+    };
     Source::open(paths, &Options { features: Some(3), names, ..Options::default() })
 }
 

@@ -69,7 +69,7 @@ fn what_cannot_be_is_refused_before_any_row_is_read_and_says_why() {
         (plain().momentum(1.0), 100, join, "momentum must be at least 0 and below 1"),
         (plain().momentum(f64::NAN), 100, join, "momentum must be at least 0 and below 1"),
         (plain().within(-1.0), 100, join, "radius must be above 0"),
-        (plain(), 0, join, "rows must be at least 1"),
+        (plain(), 0, join, "rows must be from 1 to 1e15"),
         (plain().batches(200), 100, join, "batches must be at least 2, and no more than rows"),
         (plain().batches(1), 100, join, "batches must be at least 2"),
         (plain().passes(0), 100, join, "passes must be from 1"),

@@ -11,7 +11,7 @@ fn budget(epsilon: f64, delta: f64) -> Budget {
 fn what_is_spent_stays_spent_and_no_more_is_let_out() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("people.ledger");
-    assert!(matches!(Ledger::open(&path, None), Err(Error::Parameter { .. })));
+    assert!(matches!(Ledger::open(&path, None), Err(Error::File { .. })));
     let mut ledger = Ledger::open(&path, Some(budget(1.0, 1e-5))).unwrap();
     let mut other = ledger.clone();
     for _ in 0..5 {

@@ -8,7 +8,7 @@ use quietly_data::{is_hidden, name_problem};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::{FORMAT, Model, VERSION};
+use super::{FORMAT, Model, VERSION, unique::Unique};
 use crate::{design::Reach, error::Error};
 
 /// The field of the digest.
@@ -77,8 +77,12 @@ impl Model {
     /// [`Error::Model`], as [`read`](Self::read).
     pub fn from_json(text: &[u8], shown: &str) -> Result<Self, Error> {
         let wrong = |why: String| Error::Model { path: shown.into(), why };
-        let mut value: Value = serde_json::from_slice(text)
-            .map_err(|_| wrong("it is not JSON; model files are made by `quietly fit`".into()))?;
+        let Unique(mut value) = serde_json::from_slice(text).map_err(|error| {
+            wrong(match error.is_data() {
+                true => "a key stands twice in one of its objects".into(),
+                false => "it is not JSON; model files are made by `quietly fit`".into(),
+            })
+        })?;
         if value.get("format").and_then(|f| f.as_str()) != Some(FORMAT) {
             return Err(wrong(format!("its \"format\" is not \"{FORMAT}\"")));
         }
@@ -141,7 +145,7 @@ impl Model {
             () if certificate.stages != plan.stages || certificate.sampler != plan.sampler => {
                 Err("its certificate and its plan list different releases")
             }
-            () if plan.check_questions().is_err() => {
+            () if plan.budget.is_private() && plan.check_questions().is_err() => {
                 Err("its plan lists other releases than its method makes")
             }
             () if plan.link != self.link || plan.expansion != self.expansion => {
