@@ -148,7 +148,7 @@ test-spark:
 	@.venv-spark/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(TARGET)/wheels-dev/quietly-*.whl
 	@.venv-spark/bin/python -m pytest --quiet python/tests/test_spark.py
 
-# 50 million rows, as 5 million in files that have ten names each; 0.8 GB in the folder for temporary files.
+# 50 million rows, as ten copies of 5 million: 8 GB in the folder for temporary files.
 bench-cluster:
 	@cd cluster && $(CARGO) build --quiet
 	@bash bench/cluster.sh cluster/target/debug/quietly-cluster

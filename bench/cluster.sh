@@ -13,7 +13,7 @@ trap finish EXIT
 cd "$place"
 "$cluster" example people --rows 5000000
 for file in people/part-*.parquet; do
-    for k in 1 2 3 4 5 6 7 8 9; do ln "$file" "${file%.parquet}-$k.parquet"; done
+    for k in 1 2 3 4 5 6 7 8 9; do cp --reflink=auto "$file" "${file%.parquet}-$k.parquet"; done
 done
 "$cluster" scheduler --port 0 > scheduler &
 parts+=($!)

@@ -7,8 +7,8 @@ use std::{
 };
 
 use quietly::{
-    Answer, Asked, Budget, Elsewhere, Encoding, Errand, Error, Family, Keeper, Key, Order, Paid, Part,
-    Parts, Private, Question, Reading, Schema, Source, Work, in_tasks, to_bytes,
+    Answer, Asked, Budget, Elsewhere, Encoding, Errand, Error, Family, Keeper, Key, Order, Paid,
+    Part, Parts, Private, Question, Reading, Schema, Source, Work, in_tasks, to_bytes,
 };
 use tokio::runtime::Handle;
 
@@ -145,6 +145,13 @@ fn fitted(
     let mut timed = Timed { rows, times: Vec::new() };
     let mut from = Elsewhere { rows: &mut timed, records: 0, allocation: None, journal: None };
     let quiet = &mut |_| ControlFlow::Continue(());
-    let model = plan.fit_elsewhere(&mut from, encoding, "row", Paid::without_ledger(Key::from_seed(1)), 2, quiet);
+    let model = plan.fit_elsewhere(
+        &mut from,
+        encoding,
+        "row",
+        Paid::without_ledger(Key::from_seed(1)),
+        2,
+        quiet,
+    );
     Ok((model.map_err(|e| e.to_string())?.to_json(), timed.times))
 }
