@@ -77,7 +77,7 @@ class _Private(_Coefficients, BaseEstimator):
         return self
 
     def _warn(self, model: Model) -> None:
-        """What a user of the model should know, for whoever called ``fit`` or ``tune``."""
+        """Warns the caller of ``fit`` or ``tune`` of what the plan and the count of rows say."""
         for warning in [*model.plan.warnings, model.certificate.rows_warning]:
             if warning is not None:
                 warnings.warn(warning, UserWarning, stacklevel=4)

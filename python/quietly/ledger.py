@@ -119,7 +119,7 @@ class Ledger:
         try:
             os.remove(marker)
         except OSError:
-            # Whoever cleans the folder for temporary files was faster.
+            # The folder for temporary files was cleaned.
             pass
         here = _here.get()
         if self in here:

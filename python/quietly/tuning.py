@@ -25,7 +25,7 @@ _FIXED = {
 }  # fmt: skip
 
 _CHOSEN = "hyper-parameters were chosen on rows that are public"
-_OTHERS = "that nobody in the rows for validation is in the table"
+_OTHERS = "that the rows for validation are of people who are not in the table"
 
 
 def tune(
@@ -110,7 +110,7 @@ def tune(
 
 
 def _expect_others(X: Any, validation: Any) -> None:
-    """Refuses rows for validation that are rows of the table: what is charged is the price of two tables that share nobody."""
+    """Refuses rows for validation that are rows of the table: the price is that of two tables without a common row."""
     files = [{os.path.realpath(path) for path in tables.paths(rows)} if tables.is_path(rows) else set() for rows in (X, validation)]
     arrays = isinstance(X, np.ndarray) and isinstance(validation, np.ndarray)
     if X is validation or files[0] & files[1] or (arrays and np.may_share_memory(X, validation) and _overlap(X, validation)):

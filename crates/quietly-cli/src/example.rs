@@ -36,7 +36,7 @@ pub(crate) fn run(folder: &Path, json: bool, screen: &mut Screen) -> Result<(), 
         ("clinic-test.csv", people.table(TEST)?),
         ("clinic.schema.toml", SCHEMA.into()),
     ];
-    // What is there may be somebody's own: nothing is written unless all of it can be.
+    // An existing file may be the user's own: nothing is written unless all three can be.
     for (name, text) in &files {
         let path = folder.join(name);
         if path.exists() && std::fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {

@@ -202,20 +202,25 @@ fn every_verb_ends_with_130() {
     assert_eq!(folder.list(), before);
 }
 
+/// A command of quietly, after a command of the shell.
+fn shell(folder: &Folder, before: &str, words: &str) -> Command {
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", &format!("{before} && exec {} {words}", env!("CARGO_BIN_EXE_quietly"))])
+        .current_dir(folder.path("."))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    command
+}
+
 /// What `nohup` starts goes on when the terminal is closed, and ends when it is told to.
 #[test]
 fn a_hangup_that_is_ignored_ends_nothing() {
     let folder = Folder::with_tables();
     long_table(&folder);
     let words = "bounds long.csv y --epsilon 0.1 --rows 3000 --threads 1";
-    let mut child = Command::new("sh")
-        .args(["-c", &format!("trap '' HUP; exec {} {words}", env!("CARGO_BIN_EXE_quietly"))])
-        .current_dir(folder.path("."))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = shell(&folder, "trap '' HUP", words).spawn().unwrap();
     wait_for_handler(&child);
     let hangup = Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap();
     assert!(hangup.success());
@@ -235,16 +240,8 @@ fn a_fit_leaves_no_core_file() {
     let before = folder.list();
     let fit = "fit linear long.csv --schema s.toml --target y --epsilon 1 --output n.quietly";
     for (debug, signal) in [("", "-QUIT"), ("1", "-KILL")] {
-        let quietly = env!("CARGO_BIN_EXE_quietly");
-        let child = Command::new("sh")
-            .args(["-c", &format!("ulimit -c 1000000 && exec {quietly} {fit} --threads 1")])
-            .current_dir(folder.path("."))
-            .env("QUIETLY_DEBUG", debug)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = shell(&folder, "ulimit -c 1000000", &format!("{fit} --threads 1"));
+        let child = command.env("QUIETLY_DEBUG", debug).spawn().unwrap();
         wait_for_handler(&child);
         let limits = fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
         let line = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();

@@ -168,7 +168,7 @@ fn the_default_delta_leaves_room() {
     assert!(charges(&folder).iter().all(|charge| charge["delta"].as_f64().unwrap() <= 1e-6));
 }
 
-/// Neither pictures nor the example take the place of a file that somebody wrote.
+/// Neither pictures nor the example replace a file of the user.
 #[test]
 fn pictures_and_examples_replace_nothing() {
     let folder = Folder::with_tables();

@@ -60,7 +60,7 @@ impl Options {
     }
 }
 
-/// The columns of libsvm text, of which nobody but the schema or the model knows how many there are.
+/// The columns of libsvm text. Only the schema or the model says how many there are.
 fn libsvm_names(path: &Path, options: &Options) -> Result<Vec<String>, Error> {
     match options.features {
         Some(features) if features > MOST_COLUMNS => {

@@ -43,7 +43,7 @@ pub(crate) fn schema(columns: &str) -> Schema {
 }
 
 pub(crate) fn open(paths: &[&Path]) -> Result<Source, Error> {
-    // A name that is none of libsvm's: a file without an ending is looked into.
+    // A name that libsvm text does not have: the format of the file is detected.
     let unknown = |path: &&Path| path.extension().is_none_or(|ending| ending == "unknown");
     let names = match paths.iter().any(unknown) {
         true => vec!["y".into()],

@@ -31,7 +31,7 @@ impl PartialEq for Origin {
 }
 
 impl Model {
-    /// The file's text. A model from a file without a digest gets none: nobody knows whether that file was changed.
+    /// The file's text. A model that was read from a file without a digest is written without one: that file may have been changed.
     pub fn to_json(&self) -> String {
         let mut value = serde_json::to_value(self).expect("plain fields");
         let digest = digest(&value);
