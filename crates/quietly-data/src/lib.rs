@@ -86,6 +86,7 @@ mod columns;
 mod csr;
 mod csv;
 mod damage;
+mod delta;
 mod encoding;
 mod error;
 mod feed;

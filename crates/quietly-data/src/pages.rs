@@ -1,7 +1,8 @@
 //! The lengths in a Parquet file, compared with the size of the file.
 //!
 //! Footer and page headers are Thrift structures, in its compact protocol. The reader allocates
-//! what some of their numbers say, so they are walked here first. No page is unpacked.
+//! what some of their numbers say, so they are walked here first. Only pages of delta-encoded texts are
+//! unpacked, as there is a count in them.
 use std::io::Read;
 
 use parquet::{
@@ -12,7 +13,7 @@ use parquet::{
     },
 };
 
-use crate::{damage::inflated, positioned::Positioned};
+use crate::{damage::inflated, delta, positioned::Positioned};
 
 /// Structures within structures, and columns within columns.
 const DEEP: usize = 64;
@@ -67,17 +68,20 @@ pub(crate) fn pages_fit(file: &Positioned, metadata: &ParquetMetaData) -> Option
             };
             let (start, length) = column.byte_range();
             let end = start.checked_add(length).filter(|end| *end <= file.len())?;
-            let mut at = start;
+            let (mut at, mut counts) = (start, false);
             while at < end {
-                at = page_fits(file, at, end, ratio)?;
+                at = page_fits(file, at, end, ratio, &mut counts)?;
+            }
+            if counts {
+                delta::counts_fit(file, column, group.num_rows() as usize)?;
             }
         }
     }
     Some(())
 }
 
-/// Where the page that starts here ends.
-fn page_fits(file: &Positioned, at: u64, end: u64, ratio: u64) -> Option<u64> {
+/// Where the page that starts here ends. `counts` becomes true if its values begin with a count.
+fn page_fits(file: &Positioned, at: u64, end: u64, ratio: u64, counts: &mut bool) -> Option<u64> {
     let mut bytes = Vec::new();
     let (mut unpacked, mut packed, mut values) = (0, 0, 0);
     // Most headers are small, but statistics may quote a cell, of any length.
@@ -91,6 +95,8 @@ fn page_fits(file: &Positioned, at: u64, end: u64, ratio: u64) -> Option<u64> {
                 [2] => unpacked = value,
                 [3] => packed = value,
                 [7, 1] => values = value,
+                // The encodings DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY, in pages of version 1 and 2.
+                [5, 2] | [8, 4] => *counts |= matches!(value, 6 | 7),
                 _ => {}
             }
             Some(())

@@ -10,7 +10,8 @@ use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_schema::{DataType, Field};
 use parquet::{
     arrow::ArrowWriter,
-    file::properties::{EnabledStatistics, WriterProperties},
+    basic::{Compression, Encoding as Packed},
+    file::properties::{EnabledStatistics, WriterProperties, WriterVersion},
 };
 use quietly_data::{Encoding, Error, Options, Schema, Source};
 
@@ -243,6 +244,46 @@ fn a_first_row_of_libsvm_text_decides_nothing() {
             assert!(rows(name, &[first, b"-1 2:1\n"].concat()) >= 1, "{name} {first:?}");
         }
         assert_eq!(rows(name, b""), 0);
+    }
+}
+
+/// Delta-encoded texts are read as plain ones are: with nulls, in both versions of pages, packed and not, in many blocks.
+#[test]
+fn texts_are_read_in_every_encoding() {
+    let folder = Folder::new();
+    let rows = 5000;
+    let text = |i: usize| match i % 7 {
+        0 => None,
+        1 => Some("F".to_string()),
+        2 => Some(String::new()),
+        _ => Some(format!("M{}", "x".repeat(i % 40))),
+    };
+    let texts = Arc::new((0..rows).map(text).collect::<StringArray>()) as ArrayRef;
+    let y = Arc::new((0..rows).map(|i| (i % 10) as f64).collect::<Float64Array>()) as ArrayRef;
+    let batch = RecordBatch::try_from_iter([("a", texts), ("y", y)]).unwrap();
+    let known = schema("a = { values = [\"F\", \"Mxx\"], other = true }\ny = { range = [0, 10] }");
+    let mut want = None;
+    for encoding in [Packed::PLAIN, Packed::DELTA_LENGTH_BYTE_ARRAY, Packed::DELTA_BYTE_ARRAY] {
+        for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+            for packing in [Compression::UNCOMPRESSED, Compression::SNAPPY] {
+                let path = folder.path("t.parquet");
+                let properties = WriterProperties::builder()
+                    .set_writer_version(version)
+                    .set_compression(packing)
+                    .set_dictionary_enabled(false)
+                    .set_column_encoding("a".into(), encoding)
+                    .set_data_page_row_count_limit(1500);
+                let file = File::create(&path).unwrap();
+                let properties = Some(properties.build());
+                let mut writer = ArrowWriter::try_new(file, batch.schema(), properties).unwrap();
+                writer.write(&batch).unwrap();
+                writer.close().unwrap();
+                let found = read(&[&path], &known);
+                assert_eq!(found.1.len(), rows);
+                let want = want.get_or_insert_with(|| found.clone());
+                assert!(same(want, &found), "{encoding:?} {version:?} {packing:?}");
+            }
+        }
     }
 }
 
