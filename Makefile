@@ -2,16 +2,18 @@
 # make test          format, lints, and every test
 # make python        the Python package in a virtual environment, and its tests (part of make test)
 # make fuzz SECONDS=60  every fuzz target for so many seconds, from a new seed
+# make deny          licences, advisories and sources of all dependencies; needs cargo-deny
 # make bench         the speed targets (make bench ONLY=regression for one group)
 # make bench-python  the Python package beside scikit-learn and diffprivlib: times, memory, import
 # make versus-diffprivlib  R2 and accuracy beside diffprivlib's on real tables; DATA=folder
 # make accuracy      regression and classification on real tables beside the best rivals; DATA=folder
+# make lab           quietly-lab, which reproduces the experiments of the papers (docs/reproduce.md)
 # make cluster       quietly-cluster, for tables that outgrow one machine: the first build takes long
 # make test-cluster  clusters on this machine, whose parts are killed, beside one machine; the first build takes long
 # make test-spark    the Python package beside Spark, which needs Java 17 and is large
 # make bench-cluster what a cluster of two executors carries beside one machine
 # make clean         remove what was built
-.PHONY: fuzz cluster test-cluster test-spark bench-cluster demo test python python-older bench bench-python bench-wheel versus-diffprivlib bench-diffprivlib bench-torch bench-memory accuracy clean
+.PHONY: deny fuzz lab cluster test-cluster test-spark bench-cluster demo test python python-older bench bench-python bench-wheel versus-diffprivlib bench-diffprivlib bench-torch bench-memory accuracy clean
 
 CARGO ?= cargo
 TARGET = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
@@ -64,10 +66,20 @@ python-older:
 	@.venv-older/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(TARGET)/wheels-dev/quietly-*.whl
 	@.venv-older/bin/python -m pytest --quiet $(addprefix python/tests/test_,sklearn.py manners.py docs.py)
 
+lab:
+	@$(CARGO) build --quiet --release -p quietly-lab
+	@echo "$(TARGET)/release/quietly-lab"
+
 # Mutated inputs for so many seconds per target; `make test` runs the same targets for a fixed number of inputs. 
 SECONDS ?= 60
 fuzz:
 	@QUIETLY_FUZZ_SECONDS=$(SECONDS) $(CARGO) test --quiet --no-fail-fast -p quietly-fuzz -- --nocapture --test-threads=2
+
+# Licences, security advisories, banned crates and registries, for both workspaces (deny.toml).
+deny:
+	@command -v cargo-deny > /dev/null || { echo "install it first: cargo install --locked cargo-deny"; exit 1; }
+	@$(CARGO) deny --config deny.toml check
+	@$(CARGO) deny --config deny.toml --manifest-path cluster/Cargo.toml check
 
 # The speed targets of the Python package, as ratios of one run: a release wheel, scikit-learn and diffprivlib side by side.
 bench-python: bench-wheel

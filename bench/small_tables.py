@@ -1,4 +1,4 @@
-"""Two small public tables with public schemas, for `quietly reproduce kan --data DIR`.
+"""Two small public tables with public schemas, for `quietly-lab reproduce kan --data DIR`.
 
 usage: small_tables.py DIR
 

@@ -24,7 +24,8 @@ fn rounded_normal(bencher: Bencher<'_, '_>, scale: f64) {
 fn correlated_normal(bencher: Bencher<'_, '_>) {
     let stream = Key::from_seed(1).stream("bench");
     let three_quarters = Dyadic::new(3, 2).expect("a valid fraction");
-    let noise = quietly_noise::Correlated::lambda(1_073_741_824.0, three_quarters).expect("valid");
+    let noise =
+        quietly_noise::CorrelatedNoise::lambda(1_073_741_824.0, three_quarters).expect("valid");
     let mut out = vec![0; DRAWS];
     bencher.counter(ItemsCount::new(DRAWS)).bench_local(|| {
         noise.fill(&stream, 1, &mut out).expect("a valid step");
@@ -40,7 +41,7 @@ fn poisson_epsilon((rate, noise, steps): (f64, f64, u64)) -> f64 {
 
 #[divan::bench(args = [10, 100, 1000, 10_000])]
 fn allocation_epsilon(steps: u64) -> f64 {
-    let run = Event::allocation(steps, 1, 1.0).expect("valid");
+    let run = Event::random_allocation(steps, 1, 1.0).expect("valid");
     epsilon(&run, Neighbours::AddRemove, 1e-5).expect("supported").upper
 }
 

@@ -9,7 +9,7 @@ fn event(rival: &Rival, noise: f64) -> Result<Event, Error> {
     let p = &rival.parameters;
     match rival.scheme.as_str() {
         "poisson" => Event::poisson(p[0], noise)?.repeat(p[2] as u64),
-        _ => Event::allocation(p[0] as u64, 1, noise),
+        _ => Event::random_allocation(p[0] as u64, 1, noise),
     }
 }
 

@@ -5,7 +5,7 @@
 //! step is one, T steps cost 1 + s/T times their bare passes, and no fewer than 5·s steps can meet a target of 1.2.
 use std::hint::black_box;
 
-use quietly::{Link, Method, Regression};
+use quietly::{AnyAlgorithm, Link, Method, Regression};
 
 use crate::{
     Line, best,
@@ -24,7 +24,8 @@ fn compare((rows, width): (usize, usize)) -> Vec<Line> {
     let plans = STEPS.map(|steps| {
         numbers.plan_of(Regression::new(Link::Linear).method(Method::AdaptiveGd).steps(steps))
     });
-    let whitenings = plans[0].recipe.as_ref().expect("a descent").whitenings;
+    let AnyAlgorithm::Recipe(recipe) = plans[0].algorithm() else { panic!("a descent") };
+    let whitenings = recipe.whitenings;
     // The fastest of several runs of each, taken in turns.
     let (mut bare, mut fit, mut before) = (f64::INFINITY, [f64::INFINITY; 2], f64::INFINITY);
     for _ in 0..RUNS {

@@ -7,50 +7,69 @@ use std::{
 };
 
 use quietly::{
-    Answer, Asked, Budget, Elsewhere, Encoding, Errand, Error, Family, Keeper, Key, Order, Paid,
-    Part, Parts, Private, Question, Reading, Schema, Source, Work, in_tasks, to_bytes,
+    Budget, Draw, Elsewhere, Encoding, Error, Family, Key, ModelSpec, Paid, TablePart, Private, Schema,
+    Source,
+    backend::{Backend, Batch, ParquetParts},
+    query::{Query, QuerySum},
+    remote::{Job, JobSpec, Task, split},
+    to_bytes,
 };
 use tokio::runtime::Handle;
 
 use crate::{Bench, relay::Engine};
 
-/// Gradient steps of a measured fit; there is one question more.
+/// Gradient steps of a measured fit; there is one query more.
 const STEPS: u64 = 3;
 
-/// Rows on the cluster, asked from this process.
+/// Rows on the cluster, summed from this process.
 struct Rows {
     engine: Engine,
     handle: Handle,
-    parts: Vec<Part>,
-    reading: Reading,
+    parts: ParquetParts,
     tasks: usize,
 }
 
-impl Keeper for Rows {
-    fn ask(&mut self, _: usize, question: &Question) -> Result<Private<Answer>, Error> {
-        let errand = Errand { reading: self.reading.clone(), question: question.clone() };
-        let tasks = in_tasks(&self.parts, self.tasks);
-        let work = Work { order: Order::Ask(errand), tasks };
+impl Backend for Rows {
+    fn begin(&mut self, draw: &Draw) -> Result<(), Error> {
+        self.parts.begin(draw)
+    }
+
+    fn count(&mut self) -> Result<Private<u64>, Error> {
+        self.parts.count()
+    }
+
+    fn sum(&mut self, batch: &Batch, query: &dyn Query) -> Result<QuerySum, Error> {
+        let (parts, sample) = self.parts.batch(batch);
+        let job = Job::Sum(Task::new(self.parts.read(), query, sample));
+        let work = JobSpec { job, tasks: split(&parts, self.tasks) };
         let address = self.engine.address();
         let bytes = to_bytes(&work);
         let done = tokio::task::block_in_place(|| self.handle.block_on(self.engine.done(bytes)));
-        let answer = done.and_then(|done| work.answer(&done).map_err(|e| e.to_string()));
-        answer.map_err(|why| Error::Elsewhere { address, why })
+        let sum = done.and_then(|done| work.sum(query, &done).map_err(|e| e.to_string()));
+        sum.map_err(|why| Error::Elsewhere { address, why })
     }
 }
 
-/// Times every question, and forwards it.
+/// Times every query, and forwards it.
 struct Timed<'a> {
-    rows: &'a mut dyn Keeper,
+    rows: &'a mut dyn Backend,
     times: Vec<Duration>,
 }
 
-impl Keeper for Timed<'_> {
-    fn ask(&mut self, step: usize, question: &Question) -> Result<Private<Answer>, Error> {
+impl Backend for Timed<'_> {
+    fn begin(&mut self, draw: &Draw) -> Result<(), Error> {
+        self.rows.begin(draw)
+    }
+
+    fn count(&mut self) -> Result<Private<u64>, Error> {
+        self.rows.count()
+    }
+
+    fn sum(&mut self, batch: &Batch, query: &dyn Query) -> Result<QuerySum, Error> {
         let started = Instant::now();
-        let answer = self.rows.ask(step, question);
+        let sum = self.rows.sum(batch, query);
         self.times.push(started.elapsed());
-        answer
+        sum
     }
 }
 
@@ -61,8 +80,8 @@ pub(crate) async fn run(asked: &Bench) -> Result<(), String> {
     for part in &mut parts {
         part.path = fs::canonicalize(&part.path).map_err(|e| e.to_string())?;
     }
-    let rows: u64 = parts.iter().map(Part::records).sum();
-    let bytes: u64 = parts.iter().map(Part::bytes).sum();
+    let rows: u64 = parts.iter().map(TablePart::rows).sum();
+    let bytes: u64 = parts.iter().map(TablePart::bytes).sum();
     println!("{rows} rows, {:.2} GB of Parquet, {} row groups", bytes as f64 / 1e9, parts.len());
     let (encoding, plan) = planned(&asked.folder, &whole, STEPS)?;
     let reading = plan.reading(&encoding);
@@ -70,14 +89,14 @@ pub(crate) async fn run(asked: &Bench) -> Result<(), String> {
     let mut best = [f64::INFINITY; 2];
     let mut models = Vec::new();
     for _ in 0..asked.times {
-        let mut here = Parts::new(vec![parts.clone()], reading.clone(), asked.threads);
+        let in_parts = |threads| ParquetParts::new(vec![parts.clone()], reading.clone(), threads);
+        let mut here = in_parts(asked.threads);
         let tasks = (bytes / (64 << 20) + 1).max(2) as usize;
-        let (engine, handle, parts, reading) =
-            (engine()?, Handle::current(), parts.clone(), reading.clone());
-        let mut there = Rows { engine, handle, parts, reading, tasks };
-        for (k, rows) in [&mut here as &mut dyn Keeper, &mut there].into_iter().enumerate() {
+        let (engine, handle) = (engine()?, Handle::current());
+        let mut there = Rows { engine, handle, parts: in_parts(1), tasks };
+        for (k, rows) in [&mut here as &mut dyn Backend, &mut there].into_iter().enumerate() {
             let (model, times) = fitted(&plan, &encoding, rows)?;
-            // The first question connects; all but it read the same.
+            // The first query connects; all but it read the same.
             let gradients = &times[times.len() - STEPS as usize..];
             let mean = gradients.iter().map(Duration::as_secs_f64).sum::<f64>() / STEPS as f64;
             best[k] = best[k].min(mean);
@@ -100,12 +119,12 @@ pub(crate) async fn run(asked: &Bench) -> Result<(), String> {
     );
 
     // One small row group: what a step costs beside its rows.
-    let small = vec![parts.iter().min_by_key(|part| part.records()).expect("a part").clone()];
+    let small = vec![parts.iter().min_by_key(|part| part.rows()).expect("a part").clone()];
     let (encoding, plan) = planned(&asked.folder, &whole, 50)?;
-    let alone =
-        fitted(&plan, &encoding, &mut Parts::new(vec![small.clone()], plan.reading(&encoding), 1))?;
-    let (handle, reading) = (Handle::current(), plan.reading(&encoding));
-    let mut there = Rows { engine: engine()?, handle, parts: small, reading, tasks: 1 };
+    let in_parts = || ParquetParts::new(vec![small.clone()], plan.reading(&encoding), 1);
+    let alone = fitted(&plan, &encoding, &mut in_parts())?;
+    let (engine, handle) = (engine()?, Handle::current());
+    let mut there = Rows { engine, handle, parts: in_parts(), tasks: 1 };
     let there = fitted(&plan, &encoding, &mut there)?;
     let middle = |mut times: Vec<Duration>| {
         times.sort();
@@ -130,20 +149,20 @@ fn planned(
     let features: Vec<String> = columns.iter().filter(|c| c.starts_with('x')).cloned().collect();
     let encoding = Encoding::new(&schema, columns, Some(&features), Some("sick"))
         .map_err(|e| e.to_string())?;
-    let mut asked = Asked::new(Family::Logistic);
-    (asked.method, asked.steps) = ("dp-gd".into(), Some(steps));
+    let mut spec = ModelSpec::new(Family::Logistic);
+    (spec.method, spec.steps) = (Some("dp-gd".into()), Some(steps));
     let budget = Budget::new(1.0, 1e-9).map_err(|e| e.to_string())?;
-    let plan = asked.plan(&encoding, schema.rows, budget).map_err(|e| e.to_string())?;
+    let plan = spec.plan(&encoding, schema.rows, budget).map_err(|e| e.to_string())?;
     Ok((encoding, plan))
 }
 
 fn fitted(
     plan: &quietly::Plan,
     encoding: &Encoding,
-    rows: &mut dyn Keeper,
+    rows: &mut dyn Backend,
 ) -> Result<(String, Vec<Duration>), String> {
     let mut timed = Timed { rows, times: Vec::new() };
-    let mut from = Elsewhere { rows: &mut timed, records: 0, allocation: None, journal: None };
+    let mut from = Elsewhere { backend: &mut timed, allocation: None, journal: None };
     let quiet = &mut |_| ControlFlow::Continue(());
     let model = plan.fit_elsewhere(
         &mut from,

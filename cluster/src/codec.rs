@@ -23,7 +23,7 @@ use crate::{
     token::{LENGTH, Token},
 };
 
-const MARK: &[u8] = b"quietly tasks 2\n";
+const MARK: &[u8] = b"quietly tasks 3\n";
 
 /// What the client and the scheduler say to each other.
 #[derive(Debug)]
@@ -126,14 +126,17 @@ impl PhysicalExtensionCodec for Physical {
 #[cfg(test)]
 mod tests {
     use datafusion::prelude::SessionContext;
-    use quietly::{Order, Work, to_bytes};
+    use quietly::{
+        remote::{Job, JobSpec},
+        to_bytes,
+    };
 
     use super::*;
 
     #[test]
     fn work_needs_the_mark_and_the_token() {
         let (token, other) = (Token::fresh().unwrap(), Token::fresh().unwrap());
-        let work = to_bytes(&Work { order: Order::Check, tasks: vec![vec![]] });
+        let work = to_bytes(&JobSpec { job: Job::Check, tasks: vec![vec![]] });
         let context = SessionContext::new().task_ctx();
         let taken = |bytes: &[u8]| {
             let (name, schema) = (TableReference::bare("t"), SchemaRef::new(arrow_schema()));

@@ -1,7 +1,7 @@
 //! What stands between `quietly fit --cluster` and the engine: work comes in by standard input, what it came to goes out by standard
 //! output.
 //!
-//! A message is its length, in four bytes, and that many bytes. Work is what [`quietly::Work`] says. The answer is one byte and then
+//! A message is its length, in four bytes, and that many bytes. Work is what [`quietly::remote::JobSpec`] says. The answer is one byte and then
 //! what every task came to, each with its length (0), or why there is none: because a file cannot be read (1), or because the engine failed
 //! more often than it was tried (2).
 //!

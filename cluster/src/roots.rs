@@ -4,7 +4,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use quietly::{Load, Order};
+use quietly::remote::{Job, TaskPart};
 
 /// Canonical paths: what lies outside of them is refused, whatever links and `..` a path has.
 #[derive(Clone, Debug)]
@@ -23,10 +23,10 @@ impl Roots {
         Ok(Roots { data: whole("--data-root", data)?, scratch })
     }
 
-    /// The same loads by canonical paths, if the order may be carried out with them here.
-    pub(crate) fn admitted(&self, order: &Order, loads: &[Load]) -> Result<Vec<Load>, String> {
+    /// The same parts by canonical paths, if the job may be done with them here.
+    pub(crate) fn admitted(&self, job: &Job, parts: &[TaskPart]) -> Result<Vec<TaskPart>, String> {
         let told = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
-        if let Order::Prepare(preparing) = order {
+        if let Job::Prepare(preparing) = job {
             let folder = preparing.folder();
             let place = fs::canonicalize(folder).map_err(|e| told(folder, e))?;
             if !self.scratch.as_ref().is_some_and(|scratch| place.starts_with(scratch)) {
@@ -34,19 +34,19 @@ impl Roots {
                 return Err(format!("{folder} is outside of this executor's --scratch-root"));
             }
         }
-        let admit = |load: &Load| {
-            let path = &load.part.path;
+        let admit = |each: &TaskPart| {
+            let path = &each.part.path;
             let place = fs::canonicalize(path).map_err(|e| told(path, e))?;
             let mut roots = [Some(&self.data), self.scratch.as_ref()].into_iter().flatten();
             if !roots.any(|root| place.starts_with(root)) {
                 let path = path.display();
                 return Err(format!("{path} is outside of this executor's --data-root"));
             }
-            let mut load = load.clone();
-            load.part.path = place;
-            Ok(load)
+            let mut each = each.clone();
+            each.part.path = place;
+            Ok(each)
         };
-        loads.iter().map(admit).collect()
+        parts.iter().map(admit).collect()
     }
 }
 
@@ -75,9 +75,9 @@ mod tests {
         let load = |path: &str| {
             let mut part = part.clone();
             part.path = at(path);
-            vec![Load { number: 0, part }]
+            vec![TaskPart { number: 0, part }]
         };
-        let read = |path: &str| roots.admitted(&Order::Check, &load(path));
+        let read = |path: &str| roots.admitted(&Job::Check, &load(path));
         assert!(read("data/t/part-000.parquet").is_ok());
         let inside = read("data/t/../t/part-000.parquet").unwrap();
         assert_eq!(inside[0].part.path, fs::canonicalize(at("data/t/part-000.parquet")).unwrap());
@@ -91,7 +91,7 @@ mod tests {
         }
         let prepare = |folder: &str| {
             let key = Key::from_seed(1);
-            Order::Prepare(Prepared::begin(&source, 12, &at(folder), &key).unwrap().1)
+            Job::Prepare(Prepared::begin(&source, 12, &at(folder), &key).unwrap().1)
         };
         let good = load("data/t/part-000.parquet");
         assert!(roots.admitted(&prepare("scratch/p"), &good).is_ok());

@@ -23,7 +23,11 @@ use datafusion::{
     },
 };
 use futures::StreamExt;
-use quietly::{Foreign, Load, Order, Work, from_bytes, to_bytes};
+use quietly::{
+    Foreign, decode_query, from_bytes,
+    remote::{Job, JobSpec, TaskPart},
+    to_bytes,
+};
 
 use crate::roots::Roots;
 
@@ -31,7 +35,7 @@ use crate::roots::Roots;
 #[derive(Clone)]
 pub(crate) struct Table {
     pub(crate) bytes: Arc<Vec<u8>>,
-    work: Arc<Work>,
+    work: Arc<JobSpec>,
 }
 
 impl Table {
@@ -73,17 +77,17 @@ impl TableProvider for Table {
         _: &[Expr],
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let row = |(task, loads): (usize, &Vec<Load>)| {
+        let row = |(task, parts): (usize, &Vec<TaskPart>)| {
             let columns: Vec<ArrayRef> = vec![
                 Arc::new(UInt32Array::from(vec![task as u32])),
-                Arc::new(BinaryArray::from(vec![&to_bytes(loads)[..]])),
+                Arc::new(BinaryArray::from(vec![&to_bytes(parts)[..]])),
             ];
             Ok(vec![RecordBatch::try_new(to_do_schema(), columns)?])
         };
         let to_do: Vec<Vec<RecordBatch>> =
             self.work.tasks.iter().enumerate().map(row).collect::<Result<_>>()?;
         let to_do = MemorySourceConfig::try_new_exec(&to_do, to_do_schema(), None)?;
-        Ok(Arc::new(Tasks::new(to_bytes(&self.work.order), to_do, None)))
+        Ok(Arc::new(Tasks::new(to_bytes(&self.work.job), to_do, None)))
     }
 }
 
@@ -91,7 +95,7 @@ impl TableProvider for Table {
 fn to_do_schema() -> SchemaRef {
     Arc::new(Schema::new(vec![
         Field::new("task", DataType::UInt32, false),
-        Field::new("loads", DataType::Binary, false),
+        Field::new("parts", DataType::Binary, false),
     ]))
 }
 
@@ -109,7 +113,7 @@ fn done_schema() -> SchemaRef {
 pub(crate) struct Tasks {
     pub(crate) bytes: Arc<Vec<u8>>,
     /// An executor of another build answers so, rather than fail: then the client is told why.
-    order: Result<Arc<Order>, Foreign>,
+    job: Result<Arc<Job>, Foreign>,
     to_do: Arc<dyn ExecutionPlan>,
     roots: Option<Arc<Roots>>,
     properties: Arc<PlanProperties>,
@@ -121,14 +125,14 @@ impl Tasks {
         to_do: Arc<dyn ExecutionPlan>,
         roots: Option<Arc<Roots>>,
     ) -> Self {
-        let order = from_bytes(&bytes).map(Arc::new);
+        let job = from_bytes(&bytes).map(Arc::new);
         let properties = PlanProperties::new(
             EquivalenceProperties::new(done_schema()),
             to_do.output_partitioning().clone(),
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
-        Tasks { bytes: Arc::new(bytes), order, to_do, roots, properties: Arc::new(properties) }
+        Tasks { bytes: Arc::new(bytes), job, to_do, roots, properties: Arc::new(properties) }
     }
 }
 
@@ -187,37 +191,37 @@ impl ExecutionPlan for Tasks {
     }
 
     fn execute(&self, at: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let (order, roots) = (self.order.clone(), self.roots.clone());
+        let (job, roots) = (self.job.clone(), self.roots.clone());
         let to_do = self.to_do.execute(at, context)?;
-        let done = to_do.then(move |batch| done(order.clone(), roots.clone(), batch));
+        let done = to_do.then(move |batch| done(job.clone(), roots.clone(), batch));
         Ok(Box::pin(RecordBatchStreamAdapter::new(done_schema(), done)))
     }
 }
 
 /// Does one task, unless it is for another build or for files that this executor does not touch.
 fn done_here(
-    order: Result<Arc<Order>, Foreign>,
+    job: Result<Arc<Job>, Foreign>,
     roots: Option<&Roots>,
-    loads: &[Load],
+    parts: &[TaskPart],
 ) -> Result<Vec<u8>, String> {
-    let order = order.map_err(|other| format!("an executor refuses: {other}"))?;
+    let job = job.map_err(|other| format!("an executor refuses: {other}"))?;
     let roots = roots.ok_or("tasks are done by executors alone")?;
-    let loads = roots.admitted(&order, loads)?;
-    order.run(&loads).map(crate::relay::sent).map_err(|error| error.to_string())
+    let parts = roots.admitted(&job, parts)?;
+    job.run(&parts, decode_query).map(crate::relay::sent).map_err(|error| error.to_string())
 }
 
 /// Does the tasks of a batch, one after the other.
 async fn done(
-    order: Result<Arc<Order>, Foreign>,
+    job: Result<Arc<Job>, Foreign>,
     roots: Option<Arc<Roots>>,
     batch: Result<RecordBatch>,
 ) -> Result<RecordBatch> {
     let batch = batch?;
     let (mut numbers, mut fine, mut whats) = (Vec::new(), Vec::new(), Vec::new());
-    for (number, loads) in to_do(&batch).ok_or_else(|| other_build(Foreign::Bytes))? {
-        let (order, roots) = (order.clone(), roots.clone());
+    for (number, parts) in to_do(&batch).ok_or_else(|| other_build(Foreign::Bytes))? {
+        let (job, roots) = (job.clone(), roots.clone());
         // Reading and adding up take the thread for a while.
-        let work = move || done_here(order, roots.as_deref(), &loads);
+        let work = move || done_here(job, roots.as_deref(), &parts);
         let done = tokio::task::spawn_blocking(work).await;
         let (good, what) = match done {
             Ok(Ok(answer)) => (true, answer),
@@ -239,11 +243,11 @@ async fn done(
 }
 
 /// The tasks of a batch.
-fn to_do(batch: &RecordBatch) -> Option<Vec<(u32, Vec<Load>)>> {
+fn to_do(batch: &RecordBatch) -> Option<Vec<(u32, Vec<TaskPart>)>> {
     let numbers: &UInt32Array = batch.column(0).as_any().downcast_ref()?;
-    let loads: &BinaryArray = batch.column(1).as_any().downcast_ref()?;
+    let parts: &BinaryArray = batch.column(1).as_any().downcast_ref()?;
     let rows = 0..batch.num_rows();
-    rows.map(|row| Some((numbers.value(row), from_bytes(loads.value(row)).ok()?))).collect()
+    rows.map(|row| Some((numbers.value(row), from_bytes(parts.value(row)).ok()?))).collect()
 }
 
 #[cfg(test)]
@@ -252,12 +256,12 @@ mod tests {
 
     use super::*;
 
-    /// An executor that gets an order of another build, or one for files outside of its folders, does nothing and says why.
+    /// An executor that gets an job of another build, or one for files outside of its folders, does nothing and says why.
     #[test]
     fn orders_of_another_build_are_refused_by_version() {
         let place = tempfile::tempdir().unwrap();
         let roots = Roots::new(place.path(), None).unwrap();
-        let ours = to_bytes(&Order::Check);
+        let ours = to_bytes(&Job::Check);
         let line = Build::this().line();
         let other = line.replace(line.rsplit_once(' ').unwrap().1, "00000000deadbeef");
         let theirs = [other.as_bytes(), &ours[line.len()..]].concat();

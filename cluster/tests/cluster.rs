@@ -211,9 +211,9 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
     let cluster = Cluster::new(2);
     cluster.table(60_000, 1);
     succeeded(
-        &cluster.quietly("prepare people --steps 25 --seed 5 --output here").output().unwrap(),
+        &cluster.quietly("partition people --steps 25 --seed 5 --output here").output().unwrap(),
     );
-    succeeded(&cluster.away("prepare people --steps 25 --seed 5 --output there").output().unwrap());
+    succeeded(&cluster.away("partition people --steps 25 --seed 5 --output there").output().unwrap());
     for entry in fs::read_dir(cluster.path("here")).unwrap() {
         let name = entry.unwrap().file_name();
         let read = |folder: &str| fs::read(cluster.path(folder).join(&name)).unwrap();
@@ -450,7 +450,7 @@ fn an_executor_keeps_to_its_folders() {
     let table = outside.display().to_string();
     let read = format!("fit linear {table} {Y} --method full-batch --output model.quietly");
     let write =
-        format!("prepare people --steps 25 --output {}", elsewhere.path().join("p").display());
+        format!("partition people --steps 25 --output {}", elsewhere.path().join("p").display());
     for (words, say) in [(read, "--data-root"), (write, "--scratch-root")] {
         let output = cluster.away(&words).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

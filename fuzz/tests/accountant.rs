@@ -2,9 +2,9 @@
 use std::time::{Duration, Instant};
 
 use quietly_accounting::{
-    Answer, Correlated, Error, Event,
+    CorrelatedGaussian, DerivativeBound, Error, Event,
     Neighbours::{self, AddRemove, ReplaceOne},
-    Participation, Slopes, Strategy, calibrate, delta, epsilon,
+    Participation, PrivacyBound, Strategy, calibrate, delta, epsilon,
 };
 use quietly_fuzz::arbitrary::{Result as Drawn, Unstructured};
 
@@ -39,26 +39,30 @@ fn leaf(
     let rate = (between(bytes, 1e-9, 1.0)? * likelier).min(1.0);
     let steps = count(bytes, 300.0)?;
     let correlated = |strategy, participation, noise| {
-        Correlated::new(strategy, participation, steps, noise).map(Event::correlated)
+        CorrelatedGaussian::new(strategy, participation, steps, noise).map(Event::correlated)
     };
     Ok(match bytes.int_in_range(0..=11_u8)? {
         0 => Event::gaussian(noise),
         1 => Event::laplace(noise),
         2 | 3 => Event::poisson(rate, noise),
         4 | 5 => Event::fixed_size(1_000_000, ((rate * 1e6) as u64).max(1), noise),
-        6 => Event::allocation(steps, 1, noise),
-        7 => Event::selection(between(bytes, 1e-6, 100.0)?),
-        8 => Event::promise(between(bytes, 1e-6, 100.0)?, between(bytes, 1e-14, 0.5)?),
-        9 => Event::objective(noise, between(bytes, 1e-6, 1.0)?, Slopes::TwoSigns),
+        6 => Event::random_allocation(steps, 1, noise),
+        7 => Event::exponential(between(bytes, 1e-6, 100.0)?),
+        8 => Event::approximate_dp(between(bytes, 1e-6, 100.0)?, between(bytes, 1e-14, 0.5)?),
+        9 => Event::objective_perturbation(
+            noise,
+            between(bytes, 1e-6, 1.0)?,
+            DerivativeBound::TwoSigns,
+        ),
         10 => Event::shuffled(steps, noise),
         _ => {
             let lambda = Strategy::Lambda(0.99 * f64::from(bytes.arbitrary::<u8>()?) / 255.0);
             let participation = match bytes.int_in_range(0..=5_u8)? {
-                0 => Participation::Full,
+                0 => Participation::FullBatch,
                 1 => Participation::Cyclic { period: steps.div_ceil(3) },
                 2 => Participation::FixedSize { share: rate },
                 3 => Participation::Poisson { rate },
-                4 => Participation::Allocated { bins: steps.div_ceil(3) },
+                4 => Participation::BallsAndBins { bins: steps.div_ceil(3) },
                 _ => Participation::Separated { separation: 1, most: steps.div_ceil(2) },
             };
             correlated(lambda, participation, noise)
@@ -91,8 +95,8 @@ fn tree(bytes: &mut Unstructured<'_>, knobs: Knobs, depth: u8) -> Drawn<Result<E
 /// A question, timed.
 fn ask(
     what: &str,
-    question: impl FnOnce() -> Result<Answer, Error>,
-) -> Result<Option<Answer>, String> {
+    question: impl FnOnce() -> Result<PrivacyBound, Error>,
+) -> Result<Option<PrivacyBound>, String> {
     let began = Instant::now();
     if std::env::var_os("QUIETLY_FUZZ_INPUT").is_some() {
         eprintln!("{what}");
@@ -116,7 +120,11 @@ fn ask(
 }
 
 /// `less` cannot cost more than `more` does: each end against the other's other end.
-fn ordered(what: &str, less: Option<Answer>, more: Option<Answer>) -> Result<(), String> {
+fn ordered(
+    what: &str,
+    less: Option<PrivacyBound>,
+    more: Option<PrivacyBound>,
+) -> Result<(), String> {
     match (less, more) {
         (Some(less), Some(more)) if less.lower > more.upper * (1.0 + ROUNDING) + 1e-12 => {
             Err(format!("{what}: {less:?} above {more:?}"))

@@ -33,10 +33,10 @@ fn holds(bytes: &[u8]) -> Result<(), String> {
     let (plan, certificate) = (&model.plan, &model.certificate);
     let agree = match certificate.tuning {
         None => certificate.asked == plan.asked(),
-        Some(_) => plan.asked() == plan.budget,
+        Some(_) => plan.asked() == plan.budget(),
     };
     let private = certificate.randomness.ends_with("key from the operating system");
-    if !agree || certificate.stages != plan.stages || certificate.sampler != plan.sampler {
+    if !agree || certificate.stages != plan.stages() || certificate.sampler != plan.sampler() {
         return Err("certificate and plan differ".into());
     }
     if !private && !certificate.test_only {

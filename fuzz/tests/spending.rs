@@ -13,9 +13,11 @@ use std::{
 };
 
 use quietly::{
-    Answer, Budget, Elsewhere, Encoding, Error, Journal, Keeper, Key, Ledger, Link, Method, Paid,
-    Plan, Private, Question, Regression, Run, Schema,
+    Budget, Draw, Elsewhere, Encoding, Error, Journal, Key, Ledger, Link, Method, Paid, Plan,
+    Private, Regression, Run, Schema,
+    backend::{Backend, Batch},
     disk::{Fault, break_disk},
+    query::{Query, QuerySum},
 };
 use quietly_fuzz::arbitrary::{Result as Parsed, Unstructured};
 
@@ -49,7 +51,7 @@ struct World {
     backups: Vec<Vec<u8>>,
 }
 
-/// No rows, asked until somebody has had enough.
+/// No rows, summed until so many queries were run.
 struct Rows<'a> {
     asked: &'a mut Vec<Vec<u8>>,
     at: usize,
@@ -57,23 +59,31 @@ struct Rows<'a> {
     trouble: Option<String>,
 }
 
-impl Keeper for Rows<'_> {
-    fn ask(&mut self, _: usize, question: &Question) -> Result<Private<Answer>, Error> {
+impl Backend for Rows<'_> {
+    fn begin(&mut self, _: &Draw) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn count(&mut self) -> Result<Private<u64>, Error> {
+        Ok(Private::new(0))
+    }
+
+    fn sum(&mut self, _: &Batch, query: &dyn Query) -> Result<QuerySum, Error> {
         if self.left == 0 {
             return Err(Error::Stopped);
         }
         self.left -= 1;
-        let bytes = quietly::to_bytes(question);
+        let bytes = query.encode();
         match self.asked.get(self.at) {
             Some(before) if *before != bytes => {
-                self.trouble = Some(format!("question {} was asked in another way", self.at));
+                self.trouble = Some(format!("query {} was run in another way", self.at));
             }
             Some(_) => {}
             None if self.at == self.asked.len() => self.asked.push(bytes),
-            None => self.trouble = Some(format!("question {} came too early", self.at)),
+            None => self.trouble = Some(format!("query {} came too early", self.at)),
         }
         self.at += 1;
-        Ok(Private::new(question.nothing()))
+        Ok(QuerySum::zero(query))
     }
 }
 
@@ -92,11 +102,12 @@ impl World {
         let (plan, encoding) = planned();
         let path = self.path(name);
         let mut ledger = self.ledger();
-        let mut journal = match Journal::open(&path, plan, "table", None, ledger.as_ref()) {
-            Ok(journal) => journal,
-            Err(_) if before == files(&self.folder) => return Ok(()),
-            Err(error) => return Err(format!("a refusal changed a file: {error}")),
-        };
+        let mut journal =
+            match Journal::open(&path, &plan.identity(), "table", None, ledger.as_ref()) {
+                Ok(journal) => journal,
+                Err(_) if before == files(&self.folder) => return Ok(()),
+                Err(error) => return Err(format!("a refusal changed a file: {error}")),
+            };
         let run = journal.run().to_string();
         if self.finished.contains(&run) {
             return Err("a finished run goes on".into());
@@ -104,11 +115,11 @@ impl World {
         let key = Key::from_os().unwrap();
         break_disk(fault);
         let paid = match (&mut ledger, journal.is_begun()) {
-            (_, true) => Paid::resumed(plan.budget, key),
+            (_, true) => Paid::resumed(plan.budget(), key),
             (None, false) => Paid::without_ledger(key),
             (Some(ledger), false) => {
                 let begun = Run { name: run.clone(), ..Run::new("a fit").unwrap() };
-                let Ok(paid) = ledger.pay(&begun, plan.budget, key) else { return Ok(()) };
+                let Ok(paid) = ledger.pay(&begun, plan.budget(), key) else { return Ok(()) };
                 self.acknowledged += 1;
                 paid
             }
@@ -119,8 +130,7 @@ impl World {
         let at = journal.answered();
         let asked = self.asked.entry(run.clone()).or_default();
         let mut rows = Rows { asked, at, left, trouble: None };
-        let mut from =
-            Elsewhere { rows: &mut rows, records: 0, allocation: None, journal: Some(journal) };
+        let mut from = Elsewhere { backend: &mut rows, allocation: None, journal: Some(journal) };
         let quiet = &mut |_| ControlFlow::Continue(());
         let fitted = plan.fit_elsewhere(&mut from, encoding, "row", paid, 1, quiet);
         let journal = from.journal.take();

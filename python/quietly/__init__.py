@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from . import accounting, noise
 from ._quietly import Budget, Certificate, Plan, Schema, __version__
 from .errors import (
-    BatchesError,
     BudgetError,
     ColumnTypesError,
     DamagedError,
@@ -37,6 +36,7 @@ from .errors import (
     PackageError,
     ParameterError,
     QuietlyError,
+    RecordBatchError,
     RefitError,
     RepeatedFilesError,
     SchemaError,
@@ -91,7 +91,6 @@ _LATER = {
 }
 
 __all__ = [
-    "BatchesError",
     "Budget",
     "BudgetError",
     "Certificate",
@@ -122,6 +121,7 @@ __all__ = [
     "ParameterError",
     "Plan",
     "QuietlyError",
+    "RecordBatchError",
     "RefitError",
     "RepeatedFilesError",
     "Schema",

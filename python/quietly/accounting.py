@@ -1,34 +1,35 @@
 """What a private computation costs, for the scheme that ran: the numbers of ``quietly account`` and ``quietly calibrate``.
 
 >>> from quietly import accounting
->>> lower, upper = accounting.epsilon("poisson", noise=1.0, rate=0.01, steps=1000, delta=1e-5)
+>>> lower, upper = accounting.epsilon("poisson", noise_multiplier=1.0, sampling_rate=0.01, steps=1000, delta=1e-5)
 >>> 1.82 < lower <= upper < 1.83
 True
 
-A scheme is what ran; each takes its dial and some counts (1 where they are left out, a rate must be given):
+A scheme is what ran. Each takes its noise parameter and some counts (1 where they are left out; a sampling rate must be given):
 
-============  ============  =============================================  ===========================================
-scheme        dial          beside it                                      a record takes part
-============  ============  =============================================  ===========================================
-gaussian      noise         steps                                          in every step
-laplace       scale         steps                                          in every step
-selection     epsilon_each  steps                                          in every choice
-objective     noise         bend, slopes (logistic, one-sign, two-signs,   in the one perturbed objective
-                            classes), most, classes, steps
-promise                     epsilon_each, delta_each, steps                in something that others have proven
-poisson       noise         rate, steps                                    in each step by chance ``rate``
-fixed-size    noise         records, batch, steps                          in batches of one size
-allocation    noise         steps, select, epochs                          in ``select`` steps of each epoch, at random
-shuffle       noise         steps, epochs                                  in one block of each shuffled epoch
-tree          noise         steps, epochs                                  in one leaf of each tree
-correlated    noise         steps; lambda\\_ or bands; and one of full=True, rate, bins, period (alone or with rate),
-                            separation with participations, records with batch
-============  ============  =============================================  ===========================================
+=================  ================  ==========================================  ============================================
+scheme             noise parameter   beside it                                   a row takes part
+=================  ================  ==========================================  ============================================
+gaussian           noise_multiplier  steps                                       in every step
+laplace            scale             steps                                       in every step
+exponential        epsilon_each      steps                                       in every choice
+objective          noise_multiplier  smoothness, derivative (logistic,           in the one perturbed objective
+                                     one-sign, two-signs, classes), most,
+                                     classes, steps
+approximate-dp                       epsilon_each, delta_each, steps             in a mechanism with a proof of its own
+poisson            noise_multiplier  sampling_rate, steps                        in each step with probability ``sampling_rate``
+fixed-size         noise_multiplier  records, batch, steps                       in batches of one size
+random-allocation  noise_multiplier  steps, select, epochs                       in ``select`` steps of each epoch, at random
+shuffle            noise_multiplier  steps, epochs                               in one block of each shuffled epoch
+tree               noise_multiplier  steps, epochs                               in one leaf of each tree
+correlated         noise_multiplier  steps; lambda\\_ or bands; and one of full=True, sampling_rate, bins, period (alone or with
+                                     sampling_rate), separation with participations, records with batch
+=================  ================  ==========================================  ============================================
 
-``noise`` and ``scale`` are over what one record can add. Answers are intervals: the upper end is certified, the lower is what some
-tables really leak. Several runs on the same people are a list, each as a dict with its scheme:
+``noise_multiplier`` and ``scale`` are over the sensitivity. Answers are intervals: the upper end is certified, the lower is what some
+tables really leak. Several runs on the same rows are a list, each as a dict with its scheme:
 
->>> runs = [{"scheme": "gaussian", "noise": 5.0}, {"scheme": "poisson", "noise": 1.0, "rate": 0.01, "steps": 1000}]
+>>> runs = [{"scheme": "gaussian", "noise_multiplier": 5.0}, {"scheme": "poisson", "noise_multiplier": 1.0, "sampling_rate": 0.01, "steps": 1000}]
 >>> accounting.epsilon(runs, delta=1e-5)[1] > upper
 True
 """
@@ -43,14 +44,19 @@ __all__ = ["calibrate", "curve", "delta", "epsilon"]
 
 Runs = str | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
-_DIALS = {"noise", "scale", "epsilon_each", "delta_each"}
-_COUNTS = {"steps", "rate", "records", "batch", "select", "epochs", "bins", "period", "separation", "participations"}
-_KNOWN = _DIALS | _COUNTS | {"bend", "slopes", "most", "classes", "lambda", "bands", "full"}
+_DIALS = {"noise_multiplier", "scale", "epsilon_each", "delta_each"}
+_COUNTS = {"steps", "sampling_rate", "records", "batch", "select", "epochs", "bins", "period", "separation", "participations"}
+_KNOWN = _DIALS | _COUNTS | {"smoothness", "derivative", "most", "classes", "lambda", "bands", "full"}
+
+# Old names, and what they are called now.
+_RENAMED = {"bend": "smoothness", "noise": "noise_multiplier", "rate": "sampling_rate", "slopes": "derivative"}
 
 
 def _run(scheme: str, flags: dict[str, Any]) -> dict[str, Any]:
     # `lambda` is a word of Python's own.
     flags = {name.rstrip("_"): value for name, value in flags.items()}
+    if old := sorted(set(flags) & _RENAMED.keys()):
+        raise TypeError(f"{old[0]!r} is called {_RENAMED[old[0]]!r} now")
     if unknown := sorted(set(flags) - _KNOWN):
         raise TypeError(f"unexpected keyword argument {unknown[0]!r}: the dials and counts are {', '.join(sorted(_KNOWN))}")
     return {"scheme": scheme, **flags}
@@ -61,7 +67,7 @@ def _runs(scheme: Runs, flags: dict[str, Any]) -> list[dict[str, Any]]:
         return [_run(scheme, flags)]
     runs: list[Any] = [scheme] if isinstance(scheme, Mapping) else list(scheme)
     if not all(isinstance(run, Mapping) for run in runs):
-        raise ParameterError('a scheme is a name, such as "gaussian", or a list of runs, such as [{"scheme": "gaussian", "noise": 5.0}]')
+        raise ParameterError('a scheme is a name, such as "gaussian", or a list of runs, such as [{"scheme": "gaussian", "noise_multiplier": 5.0}]')
     if flags:
         raise TypeError(f"unexpected keyword argument {next(iter(flags))!r}: a list of runs says everything itself")
     return [_run(run.get("scheme", ""), {name: value for name, value in run.items() if name != "scheme"}) for run in runs]

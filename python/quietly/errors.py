@@ -11,8 +11,8 @@ BudgetError           ValueError     UnsupportedError, TooManyError, Unreachable
 SchemaError           ValueError     SchemaSyntaxError, UnfinishedSchemaError, ImpossibleSchemaError
 DataError             ValueError     DamagedError, NoHeaderError, DuplicateColumnsError, DifferentColumnsError,
                                      MissingColumnsError, UnknownColumnsError, TargetError, NoTargetError,
-                                     ColumnTypesError, BatchesError, NotParquetError, FeatureCountError, DelimiterError,
-                                     NoFeaturesError, RepeatedFilesError
+                                     ColumnTypesError, RecordBatchError, NotParquetError, FeatureCountError,
+                                     DelimiterError, NoFeaturesError, RepeatedFilesError
 TooLargeError         ValueError
 ModelError            ValueError
 FileError             OSError        UnreadableError, NoFilesError
@@ -143,8 +143,8 @@ class ColumnTypesError(DataError):
     """A column has a type that cannot be read as the schema says."""
 
 
-class BatchesError(DataError):
-    """What is in memory is not one table."""
+class RecordBatchError(DataError):
+    """The record batches in memory are not one table."""
 
 
 class NotParquetError(DataError):

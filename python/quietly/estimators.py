@@ -12,6 +12,7 @@ from . import files, ledger, pipelines, progress, tables
 from ._quietly import Certificate, Model, Plan, Schema, Table
 from .coefficients import _Coefficients
 from .errors import ColumnTypesError, DataError, MissingColumnsError, ParameterError, QuietlyError, without_cells
+from .parameters import RENAMED
 from .recorded import check_said, written
 
 if TYPE_CHECKING:
@@ -36,6 +37,11 @@ class _Private(_Coefficients, BaseEstimator):
 
     _family: str
     _regresses: bool = False
+
+    def __new__(cls, *args: Any, **given: Any) -> Self:
+        for name in given.keys() & RENAMED.keys():
+            raise TypeError(f"{cls.__name__} has no parameter {name!r}: it is called {RENAMED[name]!r}")
+        return super().__new__(cls)
 
     # -- fitting ---------------------------------------------------------------------------------------------------------
 

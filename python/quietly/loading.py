@@ -76,7 +76,9 @@ def _derived(model: Model) -> dict[str, Any]:
         "method": "auto" if plan["method"] == "exact" else plan["method"],
         "expand": _expansion(plan.get("expansion")),
     }
-    return said | _convex(plan.get("convex")) | _network(plan.get("network"))
+    algorithm = plan["algorithm"]
+    network = algorithm if algorithm["name"] == "kan" else None
+    return said | _convex(algorithm.get("problem")) | _network(network)
 
 
 def _schema(file: dict[str, Any], unit: str) -> Schema:
@@ -104,9 +106,9 @@ def _schema(file: dict[str, Any], unit: str) -> Schema:
 def _expansion(expansion: dict[str, Any] | None) -> Any:
     if expansion is None:
         return None
-    counts = {"splines": expansion.get("functions"), "waves": expansion.get("count")}
-    count = counts.get(expansion["by"])
-    return f"{expansion['by']}={count}" if count is not None else UNSAID
+    by = recorded.keyword("expand", expansion["by"])
+    count = {"splines": expansion.get("functions"), "fourier": expansion.get("count")}.get(by)
+    return f"{by}={count}" if count is not None else UNSAID
 
 
 def _convex(program: dict[str, Any] | None) -> dict[str, Any]:
@@ -116,7 +118,7 @@ def _convex(program: dict[str, Any] | None) -> dict[str, Any]:
     set_, penalty = program.get("set", {}), program.get("regulariser", {})
     bounded = set_.get("set") not in (None, "everything")
     return {
-        "level": program.get("level", UNSAID),
+        "quantile": program.get("level", UNSAID),
         "constraint": set_["set"] if bounded else None,
         "radius": set_.get("radius", UNSAID) if bounded else UNSAID,
         "ridge": penalty.get("ridge") or None,
@@ -130,12 +132,12 @@ def _network(training: dict[str, Any] | None) -> dict[str, Any]:
         return {}
     shape = training["shape"]
     return {
-        "hidden": shape["hidden"],
-        "basis": shape["basis"],
-        "degree": shape["degree"],
+        "hidden_layer_sizes": shape["hidden"],
+        "spline_basis": shape["basis"],
+        "spline_degree": shape["degree"],
         "last_layer": shape["last"],
         "momentum": training["momentum"],
         "step_size": training["step_size"],
-        "average": training["average"],
+        "average": recorded.keyword("average", training["average"]),
         "network_seed": training["seed"],
     }

@@ -1,4 +1,4 @@
-"""The models, each with the flags of the command line under the same names. All arguments are keywords."""
+"""The models. Parameters are named like the flags of the command line. All arguments are keywords."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -105,7 +105,7 @@ class ReLURegression(_Regressor):
 
 @described
 class QuantileRegressor(_Regressor):
-    """A weighted sum that a share ``level`` of the targets lies below."""
+    """A weighted sum that a share ``quantile`` of the targets lies below."""
 
     _family = "quantile"
 
@@ -122,7 +122,7 @@ class QuantileRegressor(_Regressor):
         n_jobs: int | None = None,
         verbose: bool | None = None,
         public_steps: bool = False,
-        level: float = 0.5,
+        quantile: float = 0.5,
         target_range: tuple[float, float] | None = None,
         method: str = "auto",
         expand: str | None = None,
@@ -143,7 +143,7 @@ class QuantileRegressor(_Regressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.public_steps = public_steps
-        self.level = level
+        self.quantile = quantile
         self.target_range = target_range
         self.method = method
         self.expand = expand
@@ -157,7 +157,7 @@ class QuantileRegressor(_Regressor):
 
 @described
 class HuberRegressor(_Regressor):
-    """A weighted sum that targets far from it hardly move: `quietly fit robust`."""
+    """A weighted sum that outliers hardly move: `quietly fit robust`."""
 
     _family = "robust"
 
@@ -257,7 +257,7 @@ class LogisticRegression(_Probable):
 
 @described
 class LinearSVC(_Classifier):
-    """Two classes, told apart by a margin."""
+    """Two classes, separated by a margin."""
 
     _family = "svm"
 
@@ -309,7 +309,7 @@ class LinearSVC(_Classifier):
         if len(labels) > 2:
             raise ParameterError(
                 "Only binary classification is supported. The type of the target is multiclass: "
-                "a support vector machine tells two classes apart; take LogisticRegression for more"
+                "a support vector machine separates two classes; take LogisticRegression for more"
             )
         return labels, public
 
@@ -339,15 +339,15 @@ class KANClassifier(_Probable):
         verbose: bool | None = None,
         public_steps: bool = False,
         classes: Sequence[Any] | None = None,
-        hidden: Sequence[int] | None = None,
-        basis: int | None = None,
-        degree: int | None = None,
+        hidden_layer_sizes: Sequence[int] | None = None,
+        spline_basis: int | None = None,
+        spline_degree: int | None = None,
         last_layer: str | None = None,
-        sampling: str | None = None,
-        batches: int | None = None,
-        passes: int | None = None,
-        noise: str | None = None,
-        clip: float | str | None = None,
+        sampler: str | None = None,
+        batches_per_epoch: int | None = None,
+        epochs: int | None = None,
+        noise_correlation: str | None = None,
+        clipping_norm: float | str | None = None,
         momentum: float | None = None,
         average: str | None = None,
         network_seed: int | None = None,
@@ -365,15 +365,15 @@ class KANClassifier(_Probable):
         self.verbose = verbose
         self.public_steps = public_steps
         self.classes = classes
-        self.hidden = hidden
-        self.basis = basis
-        self.degree = degree
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.spline_basis = spline_basis
+        self.spline_degree = spline_degree
         self.last_layer = last_layer
-        self.sampling = sampling
-        self.batches = batches
-        self.passes = passes
-        self.noise = noise
-        self.clip = clip
+        self.sampler = sampler
+        self.batches_per_epoch = batches_per_epoch
+        self.epochs = epochs
+        self.noise_correlation = noise_correlation
+        self.clipping_norm = clipping_norm
         self.momentum = momentum
         self.average = average
         self.network_seed = network_seed
@@ -401,15 +401,15 @@ class KANRegressor(_Regressor):
         verbose: bool | None = None,
         public_steps: bool = False,
         target_range: tuple[float, float] | None = None,
-        hidden: Sequence[int] | None = None,
-        basis: int | None = None,
-        degree: int | None = None,
+        hidden_layer_sizes: Sequence[int] | None = None,
+        spline_basis: int | None = None,
+        spline_degree: int | None = None,
         last_layer: str | None = None,
-        sampling: str | None = None,
-        batches: int | None = None,
-        passes: int | None = None,
-        noise: str | None = None,
-        clip: float | str | None = None,
+        sampler: str | None = None,
+        batches_per_epoch: int | None = None,
+        epochs: int | None = None,
+        noise_correlation: str | None = None,
+        clipping_norm: float | str | None = None,
         momentum: float | None = None,
         average: str | None = None,
         network_seed: int | None = None,
@@ -427,15 +427,15 @@ class KANRegressor(_Regressor):
         self.verbose = verbose
         self.public_steps = public_steps
         self.target_range = target_range
-        self.hidden = hidden
-        self.basis = basis
-        self.degree = degree
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.spline_basis = spline_basis
+        self.spline_degree = spline_degree
         self.last_layer = last_layer
-        self.sampling = sampling
-        self.batches = batches
-        self.passes = passes
-        self.noise = noise
-        self.clip = clip
+        self.sampler = sampler
+        self.batches_per_epoch = batches_per_epoch
+        self.epochs = epochs
+        self.noise_correlation = noise_correlation
+        self.clipping_norm = clipping_norm
         self.momentum = momentum
         self.average = average
         self.network_seed = network_seed

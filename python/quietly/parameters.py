@@ -1,7 +1,11 @@
-"""What every parameter of an estimator means, said once: the docstrings of all models are made of these sentences."""
+"""What every parameter of an estimator means, said once: the docstrings of all models are made of these sentences.
+
+The parameters of models are declared in the core, which the command line reads as well; here are those of estimators."""
 
 import inspect
 from typing import TypeVar
+
+from ._quietly import parameters, renamed_parameters
 
 # Name: (type and default, what it means).
 WORDS = {
@@ -17,7 +21,7 @@ WORDS = {
     ),
     "schema": (
         "Schema or None, default None",
-        "What is public about the columns. None takes features to lie within [-1, 1], whatever the table holds, and cuts them to that.",
+        "What is public about the columns. None takes features to lie within [-1, 1], whatever the table holds, and clips them to that.",
     ),
     "rows": (
         "int or None, default None",
@@ -29,12 +33,12 @@ WORDS = {
     ),
     "neighbours": (
         '"add-remove" or "replace-one", default "add-remove"',
-        "What is hidden: whether somebody is in the table at all, or which values somebody has. Under replace-one the number of "
+        "What is protected: whether a unit is in the table at all, or which values it has. Under replace-one the number of "
         "rows is public.",
     ),
     "random_state": (
         "int or None, default None",
-        "None takes the operating system's randomness. A whole number from 0 repeats a fit bit by bit, for tests: whoever knows it "
+        "None takes the operating system's randomness. A whole number from 0 repeats a fit bit by bit, for tests: anyone who knows it "
         "can remove the noise, so the certificate says TEST ONLY.",
     ),
     "n_jobs": (
@@ -55,14 +59,14 @@ WORDS = {
     "with_std": ("bool, default True", "Whether numbers are divided by the standard deviation."),
     "target_range": (
         "(float, float) or None, default None",
-        "The least and the largest target, in its own units, if no schema says so; targets beyond are cut. None is (-1, 1).",
+        "The least and the largest target, in its own units, if no schema says so; targets beyond are clamped. None is (-1, 1).",
     ),
     "classes": (
         "list or None, default None",
         "All labels, if no schema lists them. None takes those of the table: then the certificate says that they were treated as "
         "public.",
     ),
-    "level": (
+    "quantile": (
         "float, default 0.5",
         "Which quantile, between 0 and 1: the share of targets that lies below. 0.5 is the median.",
     ),
@@ -70,55 +74,12 @@ WORDS = {
         'str, default "auto"',
         'How it is fitted: "auto", or a name that ``quietly methods`` lists, such as "full-batch" or "one-pass".',
     ),
-    "expand": (
-        "str or None, default None",
-        'Makes many features of few first: "splines" or "splines=P" of every number, "waves" or "waves=COUNT" of all features.',
-    ),
-    "steps": ("int or None, default None", "How many steps, at least 1, for methods from papers. None leaves it to the planner."),
-    "step_size": (
-        "float or None, default None",
-        "How far a step goes, above 0: for a mean gradient, with features of mean square one. None leaves it to the planner.",
-    ),
-    "radius": (
-        "float or None, default None",
-        "The size of ``constraint``, above 0, for features and a target within [-1, 1]; None is 1. Some methods need it as a bound on "
-        "the weights. Of a network it is how far weights may go from where they start.",
-    ),
-    "constraint": (
-        '"l1", "l2", "linf", "simplex" or None, default None',
-        "Where weights must stay, of size ``radius``. None lets them go anywhere.",
-    ),
-    "ridge": ("float or None, default None", "Adds so much times half the squared weights to the loss of every row. None adds nothing."),
-    "lasso": ("float or None, default None", "Adds so much times the size of all weights to the loss of every row. None adds nothing."),
-    "hidden": ("sequence of int or None, default None", "Units of every hidden layer, such as (32, 16). None is (64,), or (128,) for more than two classes."),
-    "basis": ("int or None, default None", "How many spline functions every input has. None is 6, or 5 for more than two classes."),
-    "degree": ("int or None, default None", "The degree of the splines. None is 3."),
-    "last_layer": ('"fixed", "trainable" or None, default None', "Whether the last layer learns. None is fixed."),
-    "sampling": (
-        '"full", "poisson", "bins", "cyclic", "fixed-size" or None, default None',
-        "How rows come to steps. None compares what each of them costs, which takes a few seconds.",
-    ),
-    "batches": ("int or None, default None", "Batches to a pass. None leaves it to the planner."),
-    "passes": ("int or None, default None", "Passes over the table. None leaves it to the planner."),
-    "noise": (
-        "str or None, default None",
-        'Noise from step to step: "independent", "tree", "lambda=L" or "bands=J". None compares what each of them costs.',
-    ),
-    "clip": (
-        'float, "never" or None, default None',
-        "The norm, above 0, that the gradient of a row is cut to; never cuts where no gradient can reach, at a price in noise. None leaves it to the planner.",
-    ),
-    "momentum": (
-        "float or None, default None",
-        "How much of a step's direction is that of the steps before, from 0 to below 1. None leaves it to the planner.",
-    ),
-    "average": (
-        '"last", "half", "all", "lot" or None, default None',
-        "Which weights are handed out: the last, the mean of the last half or of all, or those of a random step. None leaves it to "
-        "the planner.",
-    ),
-    "network_seed": ("int or None, default None", "The public seed of the first weights. It has nothing to do with the noise."),
 }
+
+WORDS = {name: (what, meaning) for name, what, meaning in parameters()} | WORDS
+
+# Old names, and what they are called now.
+RENAMED = dict(renamed_parameters())
 
 _Class = TypeVar("_Class", bound=type)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ._quietly import Schema
 from .errors import ModelError, UnsaidError
+from .parameters import RENAMED
 
 # These say how a fit was run, and not what was asked for. A seed would let readers of the file remove the noise.
 LEFT_OUT = frozenset({"random_state", "n_jobs", "verbose"})
@@ -52,10 +53,30 @@ def _names_ledger(value: Any) -> bool:
 def read(text: str) -> dict[str, Any]:
     """The parameters that ``written`` wrote."""
     try:
-        return {name: _value(value) for name, value in json.loads(text).items()}
+        said = {RENAMED.get(name, name): _value(value) for name, value in json.loads(text).items()}
+        return {name: keyword(name, value) for name, value in said.items()}
     except Exception:
         pass
     raise ModelError.coded("Q04", "the parameters in the model file are damaged")
+
+
+# Keywords of earlier versions, and what they are called now.
+_KEYWORDS = {
+    "sampler": {"full": "full-batch", "bins": "balls-and-bins"},
+    "average": {"half": "last-half", "lot": "random"},
+    "clipping_norm": {"never": "none"},
+}
+
+
+def keyword(name: str, value: Any) -> Any:
+    """The value of a parameter as it is called now."""
+    if not isinstance(value, str):
+        return value
+    if name == "expand":
+        return value.replace("waves", "fourier")
+    if name == "noise_correlation":
+        return value.replace("bands", "banded")
+    return _KEYWORDS.get(name, {}).get(value, value)
 
 
 def _plain(value: Any) -> Any:

@@ -58,12 +58,12 @@ def fit(df: Any, estimator: _Estimator, y: str) -> _Estimator:
     _check_types(columns.schema, estimator.schema)
     _probe(df.sparkSession)
 
-    def ask(errand: bytes) -> list[bytes]:
-        work = partial(_answer, errand, wanted)
-        answers: list[bytes] = _asked(lambda: [bytes(row[0]) for row in selected.mapInArrow(work, "answer binary").collect()])
-        return answers
+    def run(task: bytes) -> list[bytes]:
+        work = partial(_sum, task, wanted)
+        sums: list[bytes] = _asked(lambda: [bytes(row[0]) for row in selected.mapInArrow(work, "sum binary").collect()])
+        return sums
 
-    return estimator._fit(Elsewhere(table([(None, columns)]), ask, lambda: int(_asked(selected.count))), y, [])
+    return estimator._fit(Elsewhere(table([(None, columns)]), run, lambda: int(_asked(selected.count))), y, [])
 
 
 def _check(df: Any, estimator: Any, y: Any) -> None:
@@ -104,14 +104,14 @@ def _column(name: str) -> Any:
     return functions.col(f"`{name.replace('`', '``')}`")
 
 
-def _answer(errand: bytes, names: list[str], batches: Iterator[Any]) -> Iterator[Any]:
-    """What a worker of Spark does with its rows: one answer for all of them."""
+def _sum(task: bytes, names: list[str], batches: Iterator[Any]) -> Iterator[Any]:
+    """What a worker of Spark does with its rows: one sum over all of them."""
     import pyarrow
 
-    worker = Worker(errand)
+    worker = Worker(task)
     for batch in batches:
-        worker.ask(Table.of([(None, batch.rename_columns(names))]))
-    yield pyarrow.RecordBatch.from_pydict({"answer": pyarrow.array([worker.answer()], pyarrow.binary())})
+        worker.add(Table.of([(None, batch.rename_columns(names))]))
+    yield pyarrow.RecordBatch.from_pydict({"sum": pyarrow.array([worker.sum()], pyarrow.binary())})
 
 
 def _version(batches: Iterator[Any]) -> Iterator[Any]:

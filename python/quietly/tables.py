@@ -24,12 +24,12 @@ Part = tuple[list[str] | None, Any]
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """A table whose rows somebody else keeps."""
+    """A table whose rows are on other machines."""
 
     empty: Table
     """Its columns, without a row."""
     ask: Callable[[bytes], list[bytes]]
-    """Takes an errand to all rows, and returns the answers of all workers."""
+    """Takes a task to all rows, and returns the sums of all workers."""
     count: Callable[[], int]
     """How many rows there are: for whoever may know it."""
 

@@ -35,11 +35,11 @@ SPARSE = [
     quietly.LinearRegression(),
     quietly.LinearRegression(method="one-pass", epsilon=8.0),
     quietly.LinearRegression(constraint="l2", radius=2.0),
-    quietly.QuantileRegressor(level=0.7),
+    quietly.QuantileRegressor(quantile=0.7),
     quietly.LogisticRegression(),
     quietly.LinearSVC(),
     quietly.ReLURegression(),
-    quietly.KANRegressor(sampling="full", noise="independent", passes=10, hidden=(8,)),
+    quietly.KANRegressor(sampler="full-batch", noise_correlation="independent", epochs=10, hidden_layer_sizes=(8,)),
 ]
 
 
@@ -120,7 +120,7 @@ def test_broken_sparse_matrices_are_refused_or_null():
     # An index decides nothing, as a cell would not.
     beyond = good.copy()
     beyond.indices[:5], beyond.has_canonical_format = 10**6, True
-    for kind in (quietly.LogisticRegression(random_state=0), quietly.KANClassifier(random_state=0, sampling="full", passes=5, noise="independent")):
+    for kind in (quietly.LogisticRegression(random_state=0), quietly.KANClassifier(random_state=0, sampler="full-batch", epochs=5, noise_correlation="independent")):
         model = kind.fit(beyond, LABELS)
         assert len(model.predict(beyond)) == ROWS
     with pytest.raises(quietly.DataError, match="as many rows"):

@@ -57,8 +57,8 @@ def test_names_and_codes(tmp_path):
     schema = quietly.Schema(a=(0, 1), y=(0, 1), rows=5)
     fit = lambda where: lambda: quietly.LinearRegression(schema=schema).fit(where, "y")
     cases = [
-        (errors.ParameterError, "A01", lambda: accounting.epsilon("gaussian", noise=-1.0, delta=1e-5)),
-        (errors.TooManyError, "A03", lambda: accounting.epsilon("gaussian", noise=1.0, steps=10**15, delta=1e-5)),
+        (errors.ParameterError, "A01", lambda: accounting.epsilon("gaussian", noise_multiplier=-1.0, delta=1e-5)),
+        (errors.TooManyError, "A03", lambda: accounting.epsilon("gaussian", noise_multiplier=1.0, steps=10**15, delta=1e-5)),
         (errors.UnreachableError, "A04", lambda: accounting.calibrate("gaussian", steps=10**7, epsilon=0.001, delta=1e-12)),
         (errors.UnreadableError, "D01", fit(tmp_path / "nothing.csv")),
         (errors.NoFilesError, "D02", fit(tmp_path / "*.parquet")),
@@ -83,7 +83,7 @@ def test_a_fault_of_ours_says_where_and_nothing_else(capfd):
     assert re.search(r"errors\.rs:\d+", str(error)) and "report" in str(error)
     assert "4711" not in str(error) and "4711" not in "".join(capfd.readouterr())
     # The interpreter goes on.
-    assert accounting.epsilon("gaussian", noise=1.0, delta=1e-5)[1] > 0
+    assert accounting.epsilon("gaussian", noise_multiplier=1.0, delta=1e-5)[1] > 0
 
 
 def test_an_unfitted_model_is_refused_as_scikit_learn_does():

@@ -103,4 +103,4 @@ def test_certificates_are_pickled_and_seeds_are_seen():
     assert "TEST ONLY" in model.plot().axes[0].get_title()
     model.set_params(epsilon=float("inf")).fit(X, SHOP.member)
     assert "NO PRIVACY" in model.plot().axes[0].get_title()
-    assert quietly.accounting.epsilon("gaussian", noise=1.0, delta=1e-5)
+    assert quietly.accounting.epsilon("gaussian", noise_multiplier=1.0, delta=1e-5)

@@ -15,7 +15,7 @@ RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame({"age": RNG.uniform(0, 100, 400), "sex": RNG.choice(["F", "M"], 400)})
 PAY, KIND = (FRAME.age / 2).rename("pay"), np.where(FRAME.age > 50, "old", "young")
 SCHEMA = quietly.Schema(age={"range": (0, 100), "missing": 40}, sex=["F", "M"], unit="person", rows=400)
-NETWORK = {"sampling": "full", "noise": "independent", "passes": 3, "hidden": (4, 2), "clip": 0.5}
+NETWORK = {"sampler": "full-batch", "noise_correlation": "independent", "epochs": 3, "hidden_layer_sizes": (4, 2), "clipping_norm": 0.5}
 REGRESSION = {"schema": SCHEMA.with_column("pay", (0, 50)), "target": "pay", "delta": 1e-7}
 CLASSES = {"schema": SCHEMA, "classes": ["old", "young"], "neighbours": "replace-one", "rows": 350}
 ESTIMATORS = [
@@ -23,7 +23,7 @@ ESTIMATORS = [
     quietly.LinearRegression(epsilon=0.7, target_range=(0, 50)),
     quietly.LinearRegression(epsilon=float("inf"), schema=SCHEMA, target_range=[0, 50]),
     quietly.ReLURegression(**REGRESSION, epsilon=np.float64(3.0), method="full-batch"),
-    quietly.QuantileRegressor(**REGRESSION, level=0.9),
+    quietly.QuantileRegressor(**REGRESSION, quantile=0.9),
     quietly.HuberRegressor(**REGRESSION, epsilon=2.0, expand="splines=4"),
     quietly.LogisticRegression(**CLASSES, epsilon=0.25, lasso=0.001, constraint="l1", radius=4.0),
     quietly.LinearSVC(**CLASSES, epsilon=4, public_steps=True),
@@ -97,9 +97,9 @@ def test_files_without_parameters_say_what_they_can(estimator, tmp_path):
     certificate = model.certificate_
     said = ("epsilon", "delta", "neighbours", "rows", "target")
     assert [loaded.get_params()[name] for name in said] == [certificate.asked, certificate.delta, certificate.neighbours, model.plan_.rows, file["target"]]
-    for name in ("constraint", "ridge", "lasso", "level", "expand", "hidden"):
+    for name in ("constraint", "ridge", "lasso", "quantile", "expand", "hidden_layer_sizes"):
         value = getattr(loaded, name, UNSAID)
-        assert value is UNSAID or value == (list(model.hidden) if name == "hidden" else getattr(model, name)), name
+        assert value is UNSAID or value == (list(model.hidden_layer_sizes) if name == "hidden_layer_sizes" else getattr(model, name)), name
     unsaid = [name for name, value in loaded.get_params().items() if value is UNSAID]
     target = KIND if hasattr(loaded, "classes") else PAY
     X = pd.DataFrame(X)

@@ -128,7 +128,7 @@ def logistic(**more):
 NUMBERS = pd.DataFrame({"a": np.linspace(0, 1, ROWS), "c": ["x", "y"] * (ROWS // 2)})
 FITTED = linear(random_state=1).fit(NUMBERS, NUMBERS.a.rename("y"))
 CLASSIFIER = logistic(random_state=1).fit(NUMBERS, pd.Series(["no", "yes"] * (ROWS // 2), name="y"))
-NETWORK = {"sampling": "full", "noise": "independent", "passes": 2, "hidden": (2,), "random_state": 1}
+NETWORK = {"sampler": "full-batch", "noise_correlation": "independent", "epochs": 2, "hidden_layer_sizes": (2,), "random_state": 1}
 PUBLIC = (NUMBERS, NUMBERS.a.rename("y"))
 
 

@@ -15,7 +15,7 @@ RNG = np.random.default_rng(11)
 X = RNG.uniform(-1, 1, (800, 3))
 SCORE = X[:, 0] - X[:, 1] / 2
 KINDS = np.where(SCORE > 0.4, "c", np.where(SCORE > -0.3, "b", "a"))
-QUICK = {"sampling": "full", "noise": "independent", "passes": 100, "hidden": (16,), "random_state": 1}
+QUICK = {"sampler": "full-batch", "noise_correlation": "independent", "epochs": 100, "hidden_layer_sizes": (16,), "random_state": 1}
 
 
 def bars(figure: Figure) -> list[float]:

@@ -27,7 +27,7 @@ def at_once(monkeypatch):
 
 def slow(**wishes):
     """A network that takes far longer than the fifth of a second that lies between two lines."""
-    network = {"hidden": (32,), "sampling": "full", "noise": "independent", "passes": 2000, "n_jobs": 1}
+    network = {"hidden_layer_sizes": (32,), "sampler": "full-batch", "noise_correlation": "independent", "epochs": 2000, "n_jobs": 1}
     return quietly.KANRegressor(random_state=1, **network, **wishes)
 
 

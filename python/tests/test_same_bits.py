@@ -14,13 +14,13 @@ CASES = [
     ("linear", quietly.LinearRegression, "pay", {"method": "one-pass", "epsilon": 20.0}),
     ("linear", quietly.LinearRegression, "pay", {"constraint": "l2", "radius": 2.0, "ridge": 0.01}),
     ("relu", quietly.ReLURegression, "pay", {}),
-    ("quantile", quietly.QuantileRegressor, "pay", {"level": 0.8}),
+    ("quantile", quietly.QuantileRegressor, "pay", {"quantile": 0.8}),
     ("logistic", quietly.LogisticRegression, "income", {}),
     ("logistic", quietly.LogisticRegression, "income", {"expand": "splines=5", "delta": 1e-6}),
     ("logistic", quietly.LogisticRegression, "kind", {"neighbours": "replace-one"}),
     ("svm", quietly.LinearSVC, "income", {}),
-    ("kan", quietly.KANClassifier, "income", {"passes": 20, "hidden": [8], "basis": 5, "noise": "lambda=0.5"}),
-    ("kan", quietly.KANRegressor, "pay", {"passes": 10, "hidden": [8, 4], "last_layer": "trainable"}),
+    ("kan", quietly.KANClassifier, "income", {"epochs": 20, "hidden_layer_sizes": [8], "spline_basis": 5, "noise_correlation": "lambda=0.5"}),
+    ("kan", quietly.KANRegressor, "pay", {"epochs": 10, "hidden_layer_sizes": [8, 4], "last_layer": "trainable"}),
 ]
 
 

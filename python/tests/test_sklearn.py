@@ -24,7 +24,7 @@ KINDS = [
     quietly.KANRegressor,
 ]
 # Networks are told how to sample: otherwise their planner compares all ways, for seconds each time.
-QUICK = {"sampling": "full", "noise": "independent", "passes": 100, "hidden": (16,)}
+QUICK = {"sampler": "full-batch", "noise_correlation": "independent", "epochs": 100, "hidden_layer_sizes": (16,)}
 ESTIMATORS = [kind(**QUICK) if "KAN" in kind.__name__ else kind() for kind in KINDS] + [quietly.StandardScaler()]
 
 NO_CELL_DECIDES = "no cell decides between success and failure: a target that is not finite makes a null record, or is cut"

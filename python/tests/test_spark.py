@@ -151,8 +151,8 @@ def test_a_row_less_is_another_model(people, schema):
         (quietly.LinearRegression, "pay", {"method": "one-pass"}),
         (quietly.LogisticRegression, "income", {}),
         (quietly.LogisticRegression, "income", {"method": "dp-sgd"}),
-        (quietly.KANRegressor, "pay", {"passes": 5}),
-        (quietly.LinearRegression, "pay", {"expand": "waves"}),
+        (quietly.KANRegressor, "pay", {"epochs": 5}),
+        (quietly.LinearRegression, "pay", {"expand": "fourier"}),
     ],
 )
 def test_what_does_not_ask_every_row_is_refused_for_free(kind, target, wishes, people, schema, tmp_path):

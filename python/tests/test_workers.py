@@ -15,7 +15,7 @@ import quietly
 ROWS = 300
 PACKAGE = pathlib.Path(quietly.__file__).parent
 PLAIN = {"epsilon": 0.5, "delta": 1e-6, "rows": ROWS, "n_jobs": 1}
-NETWORK = {"sampling": "full", "noise": "independent", "passes": 2, "hidden": (2,)}
+NETWORK = {"sampler": "full-batch", "noise_correlation": "independent", "epochs": 2, "hidden_layer_sizes": (2,)}
 CLASSES = {"classes": ["a", "b"]}
 
 # Every public name that spends, and what it takes.

@@ -1,18 +1,19 @@
-//! How much noise a budget needs.
+//! Calibration: the least noise that meets a budget.
 use crate::{
-    branch::{Branch, branches},
-    compose::Target,
+    api::{PrivacyBound, epsilon},
+    convolution::Target,
     error::Error,
     event::{Event, Neighbours},
-    gaussian,
-    privacy::{Answer, epsilon},
-    renyi,
+    gaussian, renyi,
+    theorems::{Branch, branches},
 };
 
-/// The largest μ for which μ-GDP, a Gaussian release of noise 1/μ, is (`epsilon`, `delta`)-private: exact, from below.
+/// The largest μ for which μ-GDP is (`epsilon`, `delta`)-DP, rounded down.
+///
+/// A Gaussian release with noise multiplier 1/μ is μ-GDP.
 ///
 /// ```
-/// // Noise 3.7306 for one Gaussian release at epsilon 1 and delta 1e-5.
+/// // Noise multiplier 3.7306 for one Gaussian release at epsilon 1 and delta 1e-5.
 /// let mu = quietly_accounting::gaussian_mu(1.0, 1e-5)?;
 /// assert!((1.0 / mu - 3.730_631_635).abs() < 1e-8);
 /// # Ok::<(), quietly_accounting::Error>(())
@@ -25,19 +26,21 @@ pub fn gaussian_mu(epsilon: f64, delta: f64) -> Result<f64, Error> {
     Ok(gaussian::mu(Error::epsilon(epsilon)?, Error::delta(delta)?))
 }
 
-/// The least noise that meets a budget.
+/// A noise multiplier and its cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Calibration {
-    /// Noise over what one record can add.
+    /// The standard deviation of the noise over the sensitivity.
     pub noise_multiplier: f64,
-    /// The ε that this noise costs at the δ asked for: `epsilon.upper` never exceeds what was asked.
-    pub epsilon: Answer,
+    /// The cost at the given δ. `epsilon.upper` is at most the target.
+    pub epsilon: PrivacyBound,
 }
 
-/// The least noise for which `event(noise)` costs at most `target_epsilon` at `delta`: to one percent of the target.
+/// The least noise multiplier for which `event(noise)` costs at most `target_epsilon` at `delta`,
+/// to one percent of the target.
 ///
-/// The cost of the noise returned has been computed and is at most the target; this is checked, not extrapolated.
+/// The cost of the returned noise has been computed and is at most the target. It is not
+/// extrapolated.
 ///
 /// ```
 /// use quietly_accounting::{Event, Neighbours, calibrate};
@@ -50,7 +53,8 @@ pub struct Calibration {
 ///
 /// # Errors
 ///
-/// [`Error::Unreachable`] if no noise in [0.1, 100000] will do, and whatever `event` returns.
+/// [`Error::Unreachable`] if no noise multiplier in [0.1, 100000] meets the target, and the errors
+/// of `event`.
 pub fn calibrate(
     event: impl Fn(f64) -> Result<Event, Error>,
     neighbours: Neighbours,
@@ -63,9 +67,10 @@ pub fn calibrate(
         let run = event(noise)?;
         let upper = |b: &Branch| b.upper(neighbours, target, coarser);
         let upper = branches(&run, neighbours)?.iter().map(upper).fold(0.0, f64::max);
-        // As in `epsilon`: repeated choices are cheaper by their Rényi divergences.
+        // As in `epsilon`: Rényi divergences give a smaller cost for repeated exponential
+        // mechanisms.
         let other =
-            if run.has_selection() { renyi::epsilon(&run, neighbours, delta).ok() } else { None };
+            if run.has_exponential() { renyi::epsilon(&run, neighbours, delta).ok() } else { None };
         Ok(other.map_or(upper, |o| upper.min(o)))
     };
     let unreachable = Error::Unreachable {
@@ -75,7 +80,8 @@ pub fn calibrate(
         delta,
         instead: "take fewer steps, sample less, or allow a larger epsilon",
     };
-    // A coarse search first: each of its answers costs a tenth of a fine one. It also tells how steeply ε falls.
+    // A coarse search first: each evaluation takes a tenth of the time. It also estimates how
+    // steeply ε decreases.
     let coarse = |noise: f64| cost(noise, 3.0);
     let (about, found) = least_noise(coarse, goal, 1.0, 1.0, 1.005)?.ok_or(unreachable.clone())?;
     let steepness = (found / coarse((1.02 * about).min(MOST))?).ln() / 1.02_f64.ln();
@@ -88,7 +94,7 @@ pub fn calibrate(
     if upper > 0.99 * goal || noise <= LEAST {
         return Ok(found);
     }
-    // One pass is loose for this event: search with the answer itself, which is refined until it is narrow.
+    // A single composition is loose for this event. Search with `epsilon`, which refines its grid.
     let start = (noise * (upper.max(1e-9) / goal).powf(1.0 / steepness)).clamp(LEAST, noise);
     let cost = |noise: f64| answer(noise).map(|answer| answer.upper);
     let refined = least_noise(cost, goal, start, steepness, 1.005)?;
@@ -101,10 +107,11 @@ pub fn calibrate(
 const LEAST: f64 = 0.1;
 const MOST: f64 = 1e5;
 
-/// The least noise whose `cost` is at most `goal`, to a factor of `precision`, searched from `start`; and its cost.
+/// The least noise whose `cost` is at most `goal`, to a factor of `precision`, and its cost. The
+/// search begins at `start`.
 ///
-/// Only noise whose cost was computed is returned. ε falls about as a power of the noise, so that the next guess
-/// interpolates between logarithms.
+/// Only noise whose cost was computed is returned. ε decreases about as a power of the noise, so
+/// the next guess interpolates logarithms.
 fn least_noise(
     cost: impl Fn(f64) -> Result<f64, Error>,
     goal: f64,
@@ -131,7 +138,7 @@ fn least_noise(
             (Some((s, _)), Some((n, _))) if n < s * precision => break,
             (Some((s, e)), Some((n, found))) => {
                 let slope = (e / found).ln() / (n / s).ln();
-                // Keep off the ends, and halve now and then in case the power law fails.
+                // Stay away from the ends, and bisect now and then in case the power law fails.
                 let share = ((e / aim).ln() / slope / (n / s).ln()).clamp(0.02, 0.98);
                 s * (n / s).powf(if round % 6 == 5 || !share.is_finite() { 0.5 } else { share })
             }

@@ -1,9 +1,13 @@
-//! Runs whose noises are correlated: which sums a record enters, how the noise is mixed, and what that costs.
+//! Runs whose noises are correlated: which sums a record enters, how the noise is mixed, and what
+//! that costs.
 //!
-//! T noisy sums are released with noise κ·C⁻¹z, C lower triangular with unit diagonal. Knowing them is the same as knowing
-//! C·(sums) + κz. With record indicators y ∈ {0,1}^T the pair is dominated by N(|C|y, κ²I) against N(0, κ²I), mixed over
-//! y's law where y is random and independent of the other records (monotone dominance; adaptive sums are allowed because C
-//! is lower triangular: Denisov et al., *Improved Differential Privacy for SGD via Optimal Private Linear Operators on
+//! # Proof: correlated noise has a dominating pair
+//!
+//! T noisy sums are released with noise κ·C⁻¹z, C lower triangular with unit diagonal. Knowing them
+//! is the same as knowing C·(sums) + κz. With record indicators y ∈ {0,1}^T the pair is dominated
+//! by N(|C|y, κ²I) against N(0, κ²I), mixed over y's law where y is random and independent of the
+//! other records (monotone dominance; adaptive sums are allowed because C is lower triangular:
+//! Denisov et al., *Improved Differential Privacy for SGD via Optimal Private Linear Operators on
 //! Adaptive Streams*, 2022).
 use crate::error::Error;
 
@@ -16,7 +20,8 @@ mod bounds;
 pub enum Strategy {
     /// C = λ^(i-j): the noise added in step t is κ(z_t - λz_(t-1)). λ = 0 is independent noise.
     Lambda(f64),
-    /// C = c_(i-j): a lower-triangular Toeplitz matrix with these first coefficients, zero beyond; c₀ = 1.
+    /// C = c_(i-j): a lower-triangular Toeplitz matrix with these first coefficients, zero beyond;
+    /// c₀ = 1.
     Banded(Vec<f64>),
     /// Any lower-triangular matrix with unit diagonal, row by row (row i has i + 1 entries).
     Matrix(Vec<Vec<f64>>),
@@ -26,7 +31,7 @@ pub enum Strategy {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Participation {
     /// In every step.
-    Full,
+    FullBatch,
     /// In every `period`-th step, at a place fixed in advance.
     Cyclic {
         /// Steps from one participation to the next.
@@ -44,8 +49,9 @@ pub enum Participation {
         /// The probability.
         rate: f64,
     },
-    /// In every `bins`-th step from a first that each record draws uniformly, once ("balls and bins").
-    Allocated {
+    /// In every `bins`-th step from a first that each record draws uniformly, once ("balls and
+    /// bins").
+    BallsAndBins {
         /// Steps in one pass.
         bins: u64,
     },
@@ -66,15 +72,15 @@ pub enum Participation {
 /// A run of `steps` sums with correlated noise.
 ///
 /// ```
-/// use quietly_accounting::{Correlated, Event, Neighbours, Participation, Strategy, epsilon};
+/// use quietly_accounting::{CorrelatedGaussian, Event, Neighbours, Participation, Strategy, epsilon};
 ///
-/// let run = Correlated::new(Strategy::Lambda(0.9), Participation::Poisson { rate: 0.1 }, 1000, 118.0)?;
+/// let run = CorrelatedGaussian::new(Strategy::Lambda(0.9), Participation::Poisson { rate: 0.1 }, 1000, 118.0)?;
 /// let cost = epsilon(&Event::correlated(run), Neighbours::AddRemove, 1e-5)?;
 /// assert!(cost.upper < 1.02);
 /// # Ok::<(), quietly_accounting::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Correlated {
+pub struct CorrelatedGaussian {
     strategy: Strategy,
     participation: Participation,
     steps: u64,
@@ -84,16 +90,21 @@ pub struct Correlated {
 /// Work allowed for one deterministic bound, in elementary operations.
 const WORK: u64 = 300_000_000;
 
-impl Correlated {
+impl CorrelatedGaussian {
     /// Checks the parameters and puts them together. `noise` is κ over what one record can add.
     pub fn new(
         strategy: Strategy,
         participation: Participation,
         steps: u64,
         noise: f64,
-    ) -> Result<Correlated, Error> {
+    ) -> Result<CorrelatedGaussian, Error> {
         Error::count("steps", steps, 10_000_000)?;
-        Error::within("noise", "from 0.1 to 10000000", noise, (0.1..=1e7).contains(&noise))?;
+        Error::within(
+            "noise_multiplier",
+            "from 0.1 to 10000000",
+            noise,
+            (0.1..=1e7).contains(&noise),
+        )?;
         match &strategy {
             Strategy::Lambda(lambda) => {
                 Error::within(
@@ -142,7 +153,7 @@ impl Correlated {
             }
         }
         match participation {
-            Participation::Full => {}
+            Participation::FullBatch => {}
             Participation::Cyclic { period } => {
                 Error::count("period", period, steps)?;
             }
@@ -153,7 +164,7 @@ impl Correlated {
             Participation::Poisson { rate } => {
                 Error::rate(rate)?;
             }
-            Participation::Allocated { bins } => {
+            Participation::BallsAndBins { bins } => {
                 Error::count("bins", bins, steps)?;
             }
             Participation::FixedSize { share } => {
@@ -176,7 +187,7 @@ impl Correlated {
                 }
             }
         }
-        Ok(Correlated { strategy, participation, steps, noise })
+        Ok(CorrelatedGaussian { strategy, participation, steps, noise })
     }
 
     /// The first column's absolute values, if C is Toeplitz.
@@ -203,7 +214,7 @@ impl Correlated {
 
     /// Whether replace-one is reached through the record's absence.
     pub(crate) fn is_allocated(&self) -> bool {
-        matches!(self.participation, Participation::Allocated { .. })
+        matches!(self.participation, Participation::BallsAndBins { .. })
     }
 
     /// How noise is correlated.
@@ -259,7 +270,8 @@ impl Correlated {
 
     /// The largest ‖|C|y‖² over the starts of a cycle.
     ///
-    /// For a Toeplitz C a later start gives the first start's sequence, delayed and cut off: the first is the worst.
+    /// For a Toeplitz C a later start gives the first start's sequence, delayed and cut off: the
+    /// first is the worst.
     fn cyclic_energy(&self, period: u64) -> f64 {
         let starts = if self.column().is_some() { 1 } else { period };
         (0..starts).map(|s| self.energy(s, period, u64::MAX)).fold(0.0, f64::max)

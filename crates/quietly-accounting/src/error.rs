@@ -1,15 +1,15 @@
-/// What can go wrong, in the caller's words. No variant carries data: an accountant sees none.
+/// Why a cost could not be computed. No variant carries data: an accountant reads none.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages explain the fields")]
 #[non_exhaustive]
 pub enum Error {
     /// A parameter is outside its domain.
-    #[error("{name} must be {want}, but is {}", shown(*.got))]
+    #[error("{name} must be {want}, but is {}", readable(*.got))]
     Parameter { name: &'static str, want: &'static str, got: f64 },
     /// No theorem covers this event under this neighbouring relation.
     #[error("there is no privacy theorem for {event} under {relation}; {instead}")]
     Unsupported { event: &'static str, relation: &'static str, instead: &'static str },
-    /// A product of counts does not fit.
+    /// A count is above what can be accounted for.
     #[error("{name} is too large: at most {most} can be accounted for; {instead}")]
     TooLarge { name: &'static str, most: u64, instead: &'static str },
     /// No amount of noise in the supported range meets the target.
@@ -19,8 +19,8 @@ pub enum Error {
     Unreachable { least: f64, most: f64, epsilon: f64, delta: f64, instead: &'static str },
 }
 
-/// A number in so many digits that a person reads them.
-fn shown(x: f64) -> String {
+/// Large numbers in scientific notation.
+fn readable(x: f64) -> String {
     if x.abs() < 1e16 || !x.is_finite() { x.to_string() } else { format!("{x:e}") }
 }
 
@@ -35,7 +35,7 @@ impl Error {
         }
     }
 
-    /// What the other languages call it: the name of an exception without its "Error".
+    /// The name of the exception in other languages, without its suffix "Error".
     pub fn name(&self) -> &'static str {
         match self {
             Error::Parameter { .. } => "Parameter",
@@ -55,17 +55,17 @@ impl Error {
     }
 
     pub(crate) fn noise(name: &'static str, got: f64) -> Result<f64, Error> {
-        let want = "a number from 0.1 to 100000 (noise over what one record can add)";
+        let want = "a number from 0.1 to 100000 (standard deviation over sensitivity)";
         Error::within(name, want, got, (0.1..=1e5).contains(&got))
     }
 
     pub(crate) fn rate(got: f64) -> Result<f64, Error> {
-        let want = "a probability: above 0 (at least 1e-9) and at most 1";
-        Error::within("rate", want, got, (1e-9..=1.0).contains(&got))
+        let want = "a probability from 1e-9 to 1";
+        Error::within("sampling_rate", want, got, (1e-9..=1.0).contains(&got))
     }
 
     pub(crate) fn delta(got: f64) -> Result<f64, Error> {
-        let want = "from 1e-12 to 0.5 (0 has no finite answer for Gaussian noise)";
+        let want = "from 1e-12 to 0.5 (Gaussian noise has no finite epsilon at delta 0)";
         Error::within("delta", want, got, (1e-12..=0.5).contains(&got))
     }
 
@@ -78,7 +78,11 @@ impl Error {
             return Err(Error::Parameter { name, want: "at least 1", got: 0.0 });
         }
         if got > most {
-            return Err(Error::TooLarge { name, most, instead: "split the run or take fewer" });
+            return Err(Error::TooLarge {
+                name,
+                most,
+                instead: "use a smaller value, or account for parts of the run and add up",
+            });
         }
         Ok(got)
     }

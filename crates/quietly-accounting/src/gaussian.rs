@@ -1,11 +1,12 @@
 //! The exact privacy curve of a Gaussian release.
 //!
 //! Balle and Wang, *Improving the Gaussian Mechanism for Differential Privacy*, ICML 2018,
-//! [arXiv:1805.06530], Theorem 8: noise of standard deviation Δ/μ on a query of sensitivity Δ satisfies
-//! (ε, δ) iff δ ≥ Φ(μ/2 - ε/μ) - e^ε Φ(-μ/2 - ε/μ). Any adaptive sequence of such releases is one release
-//! with μ² = Σ μᵢ² (Dong, Roth and Su, *Gaussian Differential Privacy*, Corollary 3.3).
+//! [arXiv:1805.06530], Theorem 8: noise of standard deviation Δ/μ on a query of sensitivity Δ
+//! satisfies (ε, δ) iff δ ≥ Φ(μ/2 - ε/μ) - e^ε Φ(-μ/2 - ε/μ). Any adaptive sequence of such
+//! releases is one release with μ² = Σ μᵢ² (Dong, Roth and Su, *Gaussian Differential Privacy*,
+//! Corollary 3.3).
 //!
-//! Results are rounded outward by [`SLACK`]; the tests hold the formula against 40-digit values.
+//! Results are rounded outward by [`SLACK`]. The tests compare the formula with 40-digit values.
 //!
 //! [arXiv:1805.06530]: https://arxiv.org/abs/1805.06530
 use crate::{
@@ -14,24 +15,25 @@ use crate::{
 };
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 
-/// Relative error allowed for in δ: (a² + 64) rounding units for the exponential and the two `erfcx`,
-/// taken at |a| ≤ 60, beyond which δ underflows.
+/// Relative error allowed for in δ: (a² + 64) rounding units for the exponential and the two
+/// `erfcx`, taken at |a| ≤ 60, beyond which δ underflows.
 const SLACK: f64 = 3700.0 * 4.0 * U;
 
 /// δ(ε) of one μ-GDP release.
 pub(crate) fn delta(mu: f64, epsilon: f64) -> Interval {
     let value = delta_unrounded(mu, epsilon);
-    // a = μ/2 - ε/μ is off by a few units of its terms, and δ changes by a factor of at most 1 + |a| times that.
+    // a = μ/2 - ε/μ has an error of a few units of its terms, and δ changes by a factor of at most
+    // 1 + |a| times that.
     let terms = 0.5 * mu + epsilon.abs() / mu;
-    let apart = 4.0 * U * terms * (1.0 + (0.5 * mu - epsilon / mu).abs());
-    let slack = if mu > 0.0 { SLACK + apart } else { SLACK };
-    // Where δ is large against μ it is a difference of two numbers near one half.
+    let error = 4.0 * U * terms * (1.0 + (0.5 * mu - epsilon / mu).abs());
+    let slack = if mu > 0.0 { SLACK + error } else { SLACK };
+    // Where δ is large compared with μ, it is a difference of two numbers near one half.
     let lost = if epsilon < 0.5 * mu * mu { 8.0 * U } else { f64::MIN_POSITIVE };
     Interval::new(value * (1.0 - slack) - lost, (value * (1.0 + slack) + lost).min(1.0))
 }
 
-/// With a = μ/2 - ε/μ and b = -μ/2 - ε/μ one has ε - b²/2 = -a²/2, so both terms carry exp(-a²/2) and
-/// nothing overflows.
+/// With a = μ/2 - ε/μ and b = -μ/2 - ε/μ one has ε - b²/2 = -a²/2, so both terms carry exp(-a²/2)
+/// and nothing overflows.
 fn delta_unrounded(mu: f64, epsilon: f64) -> f64 {
     if mu == 0.0 {
         return (-epsilon.exp_m1()).max(0.0);
@@ -54,7 +56,7 @@ fn erfcx_drop(x: f64, w: f64) -> f64 {
         return erfcx(x) - erfcx(x + w);
     }
     // Three-point Gauss-Legendre on -erfcx' = 2/√π - 2x·erfcx; its error is below w⁷/2e6.
-    let slope = |t: f64| {
+    let derivative = |t: f64| {
         if t < 20.0 {
             return FRAC_2_SQRT_PI - 2.0 * t * erfcx(t);
         }
@@ -62,7 +64,8 @@ fn erfcx_drop(x: f64, w: f64) -> f64 {
         FRAC_2_SQRT_PI * s * (1.0 - 3.0 * s * (1.0 - 5.0 * s * (1.0 - 7.0 * s * (1.0 - 9.0 * s))))
     };
     let (mid, reach) = (x + 0.5 * w, 0.5 * w * 0.6_f64.sqrt());
-    w / 18.0 * (5.0 * slope(mid - reach) + 8.0 * slope(mid) + 5.0 * slope(mid + reach))
+    w / 18.0
+        * (5.0 * derivative(mid - reach) + 8.0 * derivative(mid) + 5.0 * derivative(mid + reach))
 }
 
 /// The ε for which μ-GDP gives (ε, δ).
@@ -72,7 +75,7 @@ pub(crate) fn epsilon(mu: f64, target: f64) -> Interval {
     Interval::new(least(lower).0, least(upper).1)
 }
 
-/// The largest μ, from below, whose release is (ε, δ).
+/// The largest μ whose release is (ε, δ)-DP, rounded down.
 pub(crate) fn mu(epsilon: f64, target: f64) -> f64 {
     let (mut low, mut high) = (1e-12, 1e4);
     while high / low > 1.0 + 4.0 * U {
@@ -85,7 +88,7 @@ pub(crate) fn mu(epsilon: f64, target: f64) -> f64 {
     low
 }
 
-/// Brackets the least e ≥ 0 with `holds(e)`, for a `holds` that stays true once it is.
+/// Brackets the least e ≥ 0 with `holds(e)`, for a `holds` that is true from some e on.
 fn least(holds: impl Fn(f64) -> bool) -> (f64, f64) {
     if holds(0.0) {
         return (0.0, 0.0);
@@ -108,13 +111,15 @@ fn least(holds: impl Fn(f64) -> bool) -> (f64, f64) {
     (low, high)
 }
 
-/// The μ for which a selection of bounded range `range` is μ-GDP: 2Φ⁻¹(1/(1 + e^(-range/2))), from above.
+/// The μ for which an exponential mechanism of bounded range `range` is μ-GDP:
+/// 2Φ⁻¹(1/(1 + e^(-range/2))), rounded up.
 ///
-/// Every event's log-odds move by at most `range` (Dong, Durfee and Rogers, *Optimal Differential Privacy
-/// Composition for Exponential Mechanisms*, ICML 2020). Φ⁻¹ of the logistic function is steepest at zero and its
-/// slope falls off evenly to both sides, so the window of that length over which Φ⁻¹ moves most is the symmetric one.
-pub(crate) fn selection_mu(range: f64) -> f64 {
-    // Φ(-μ/2) = 1/(1 + e^(range/2)); a smaller left side means a larger μ.
+/// The log-odds of every event move by at most `range` (Dong, Durfee and Rogers, *Optimal
+/// Differential Privacy Composition for Exponential Mechanisms*, ICML 2020). Φ⁻¹ of the logistic
+/// function is steepest at zero, and its derivative decreases symmetrically to both sides. So of
+/// all windows of that length, Φ⁻¹ moves most over the symmetric one.
+pub(crate) fn exponential_mu(range: f64) -> f64 {
+    // Φ(-μ/2) = 1/(1 + e^(range/2)). A smaller left side means a larger μ.
     let tail = 1.0 / (1.0 + (0.5 * range).exp());
     2.0 * crate::normal::upper_quantile(tail * (1.0 - 1e-13))
 }
@@ -162,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn tiny_and_huge_mu_stay_sane() {
+    fn curves_of_tiny_and_huge_mu_are_decreasing() {
         for mu in [1e-5, 1e-3, 0.07, 0.0708, 1.0, 30.0] {
             let tv = total_variation(mu);
             assert!((delta(mu, 0.0).upper / tv - 1.0).abs() < 1e-9, "{mu}");
@@ -178,12 +183,12 @@ mod tests {
         }
     }
 
-    /// Numerical check of the one step of [`selection_mu`]'s proof that is not algebra.
+    /// A numerical check of the step in the proof of [`exponential_mu`] that is not algebra.
     #[test]
     fn no_window_of_log_odds_beats_the_symmetric_one() {
         let g = |x: f64| -crate::normal::upper_quantile(1.0 / (1.0 + (-x).exp()));
         for range in [0.01, 0.3, 1.0, 3.0, 8.0] {
-            let best = selection_mu(range);
+            let best = exponential_mu(range);
             for i in 0..200 {
                 let start = -10.0 + 0.1 * i as f64;
                 assert!(g(start + range) - g(start) <= best + 1e-9, "{range} {start}");

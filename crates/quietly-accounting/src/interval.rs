@@ -1,25 +1,26 @@
+//! Intervals with certified ends.
 use std::fmt;
 
-/// A number known to lie between two ends.
+/// Lower and upper bounds of a privacy cost.
 ///
-/// The upper end is certified: it is what may be promised. The lower end is what a particular pair of
-/// neighbouring tables is shown to leak, so that no better theorem could promise less than it.
+/// The upper end is a certified bound for all neighbouring tables. The lower end is what one pair
+/// of neighbouring tables leaks, so no theorem can give a smaller bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Interval {
     /// The certified lower end.
     pub(crate) lower: f64,
-    /// The certified upper end; `f64::INFINITY` if nothing finite can be promised.
+    /// The certified upper end; `f64::INFINITY` if there is no finite bound.
     pub(crate) upper: f64,
 }
 
 impl Interval {
     pub(crate) fn new(lower: f64, upper: f64) -> Self {
-        // What is not a number says nothing.
+        // NaN is no bound.
         let upper = if upper.is_nan() { f64::INFINITY } else { upper };
         Interval { lower: lower.max(0.0).min(upper), upper }
     }
 
-    /// (upper - lower) / upper: how much of the answer is numerical or theoretical slack.
+    /// (upper - lower) / upper: the share of numerical and theoretical slack.
     pub(crate) fn relative_width(&self) -> f64 {
         if self.upper == 0.0 || self.lower == self.upper {
             return 0.0;

@@ -1,14 +1,16 @@
-//! Losses with closed forms: Laplace noise, pure ε and (ε, δ).
-use crate::cells::Cells;
+//! Privacy losses with atoms: Laplace noise, pure DP and approximate DP.
+use crate::pld_grid::LossCells;
 
-/// Laplace noise of scale `scale` times the sensitivity: P = Lap(0), Q = Lap(1), its own reverse.
+/// Laplace noise of scale `scale` times the sensitivity: P = Lap(0), Q = Lap(1). Both directions
+/// have the same loss.
 ///
-/// The loss (|x-1| - |x|)/b is 1/b with probability 1/2, -1/b with probability e^(-1/b)/2, and in between has the density
-/// e^((l - 1/b)/2)/4. The step should divide 1/b, so that both atoms fall on the grid.
-pub(crate) fn laplace(scale: f64, step: f64) -> Cells {
+/// The loss (|x-1| - |x|)/b is 1/b with probability 1/2, -1/b with probability e^(-1/b)/2, and in
+/// between has the density e^((l - 1/b)/2)/4. The step should divide 1/b, so that both atoms fall
+/// on the grid.
+pub(crate) fn laplace(scale: f64, step: f64) -> LossCells {
     let top = 1.0 / scale;
     let count = (top / step).round().max(1.0) as i64;
-    let mut cells = Cells::empty(step, -count - 1, 2 * count as usize + 2);
+    let mut cells = LossCells::empty(step, -count - 1, 2 * count as usize + 2);
     let slack = 16.0 * f64::EPSILON;
     let density = 0.25 * (-0.5 * top).exp();
     for i in 0..2 * count as usize + 2 {
@@ -18,7 +20,8 @@ pub(crate) fn laplace(scale: f64, step: f64) -> Cells {
         if to <= from {
             continue;
         }
-        // ∫ e^(l/2)(1 - e^(low - l)) dl and its mirror, as products of hyperbolic sines: nothing cancels.
+        // ∫ e^(l/2)(1 - e^(low - l)) dl and its mirror, as products of hyperbolic sines: nothing
+        // cancels.
         let primitive = |from: f64, to: f64| 4.0 * ((0.5 * to).cosh() - (0.5 * from).cosh());
         let cell = &mut cells.cells[i];
         let mass = density * 2.0 * ((0.5 * to).exp() - (0.5 * from).exp());
@@ -43,11 +46,15 @@ pub(crate) fn laplace(scale: f64, step: f64) -> Cells {
     cells
 }
 
-/// The pair that dominates every (ε, δ)-DP mechanism: an infinite loss with probability δ, otherwise ±ε, with probability
-/// 1/(1 + e^-ε) of the upper sign (Kairouz, Oh and Viswanath, 2015, Theorem 3.1 and its proof). Its own reverse.
-pub(crate) fn promise(epsilon: f64, delta: f64, step: f64) -> Cells {
+/// The pair that dominates every (ε, δ)-DP mechanism: an infinite loss with probability δ,
+/// otherwise +ε with probability 1/(1 + e^-ε) and -ε with the rest. Both directions have the same
+/// loss.
+///
+/// Kairouz, Oh and Viswanath, *The Composition Theorem for Differential Privacy*, 2015, Theorem 3.1
+/// and its proof.
+pub(crate) fn approximate_dp(epsilon: f64, delta: f64, step: f64) -> LossCells {
     let count = (epsilon / step).round().max(1.0) as i64;
-    let mut cells = Cells::empty(step, -count - 1, 2 * count as usize + 2);
+    let mut cells = LossCells::empty(step, -count - 1, 2 * count as usize + 2);
     cells.add_atom(epsilon, (1.0 - delta) / (1.0 + (-epsilon).exp()));
     cells.add_atom(-epsilon, (1.0 - delta) / (1.0 + epsilon.exp()));
     cells.infinite = delta;

@@ -1,4 +1,4 @@
-//! What a differentially private computation costs: certified, in milliseconds, for the scheme that ran.
+//! The privacy cost of a differentially private computation, as a certified interval.
 //!
 //! ```
 //! use quietly_accounting::{Event, Neighbours, epsilon};
@@ -12,50 +12,59 @@
 //!
 //! # Where to start
 //!
-//! * [`Event`] says what was done: a plain value that the sampler and the noise make.
-//! * [`epsilon`], [`delta`], [`curve`] say what it costs; [`calibrate`] finds the least noise for a budget.
-//! * [`renyi`] is a second opinion by closed forms: quicker, looser, and independent of the rest.
-//! * [`Trials`] prices the best of a random number of trials.
-//! * [`Correlated`] describes noise that is correlated from step to step.
+//! * [`Event`] describes what was run. The code that samples and adds noise builds it.
+//! * [`epsilon`], [`delta`] and [`curve`] compute its cost. [`calibrate`] finds the least noise for
+//!   a budget.
+//! * [`renyi`] is a second accountant: closed forms, faster, looser, and independent of the first.
+//! * [`TrialCount`] gives the cost of releasing the best of a random number of trials.
+//! * [`CorrelatedGaussian`] describes noise that is correlated between steps.
 //! * [`Error`] is the only error type.
 //!
 //! # What is promised
 //!
-//! Every [`Answer`] has a certified upper end: theorem, truncation, grid, Fourier transform and rounding are all counted in
-//! it. Its lower end is what some pair of neighbouring tables really leaks. No data and no randomness enter; the same
-//! question has the same answer on every machine with IEEE arithmetic. A scheme without a theorem is an error that names
-//! another scheme, never a guess: there is no way to ask for Poisson's price for a shuffle.
+//! The upper end of every [`PrivacyBound`] is certified: it includes the errors of truncation,
+//! grid, Fourier transform and rounding. The lower end is what some pair of neighbouring tables
+//! leaks. No data and no fresh randomness enter, so the same event has the same cost on every
+//! machine with IEEE arithmetic. An event without a theorem is an error that names an alternative,
+//! never a guess. For example, a shuffle cannot be priced as Poisson sampling.
+//!
+//! A *unit* is the unit of privacy: one row, or all rows of one person. A *noise multiplier* is the
+//! standard deviation of the noise over the sensitivity, the largest norm that one unit can add to
+//! a sum.
+//!
+//! The specification is `docs/spec/accounting.md`. Proofs stand at the head of the files that use
+//! them.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 pub use crate::{
+    api::{PrivacyBound, curve, delta, epsilon},
     calibrate::{Calibration, calibrate, gaussian_mu},
-    correlated::{Correlated, Participation, Strategy},
+    correlated::{CorrelatedGaussian, Participation, Strategy},
     error::Error,
     event::{Event, Neighbours},
-    objective::Slopes,
-    privacy::{Answer, curve, delta, epsilon},
-    trials::Trials,
+    objective_perturbation::DerivativeBound,
+    private_selection::TrialCount,
 };
 
-mod account;
-mod allocation;
-mod branch;
+mod api;
 mod calibrate;
-mod cells;
-mod compose;
+mod composition;
+mod convolution;
 mod correlated;
+mod dominating_pair;
 mod error;
 mod event;
 mod gaussian;
 mod interval;
 mod laplace;
-mod law;
 mod mixture;
+mod monte_carlo;
 mod normal;
-mod objective;
-mod part;
-mod privacy;
+mod objective_perturbation;
+mod pld_grid;
+mod private_selection;
+mod random_allocation;
+mod ratio_distribution;
 pub mod renyi;
-mod sampling;
-mod trials;
+mod theorems;

@@ -1,26 +1,36 @@
-//! Pairs of one-dimensional normal mixtures: Gaussian noise on a query whose input was sampled.
+//! Pairs of one-dimensional normal mixtures: Gaussian noise on a sum over a sample.
 //!
-//! In each pair the loss rises with x, so a cell of losses is an interval of x and its P- and Q-masses are differences of
-//! normal tails. Standard deviation `sigma`, gap one.
+//! # Proof: dominating pairs of sampled Gaussians
+//!
+//! *Statement.* Each pair dominates the mechanism in its row. N(m) has standard deviation `sigma`,
+//! and the gap is one.
 //!
 //! | pair | P | Q | what it dominates |
 //! | --- | --- | --- | --- |
-//! | `Gaussian` | N(1) | N(0) | a Gaussian release; its own reverse |
-//! | `Removed` | (1-q)N(0) + qN(1) | N(0) | Poisson sampling at rate q, record present against absent |
+//! | `Gaussian` | N(1) | N(0) | a Gaussian release; equal to its reverse |
+//! | `Removed` | (1-q)N(0) + qN(1) | N(0) | Poisson sampling at rate q, unit present against absent |
 //! | `Added` | N(0) | (1-q)N(0) + qN(-1) | the same, absent against present, mirrored |
-//! | `Replaced` | (1-q)N(0) + qN(1) | (1-q)N(0) + qN(-1) | Poisson sampling, replace-one; its own reverse |
-//! | `Doubled` | (1-q)N(0) + qN(1), losses ≤ 0 mirrored | N(0) | fixed-size sampling, gap one = both clip norms |
+//! | `ReplaceOne` | (1-q)N(0) + qN(1) | (1-q)N(0) + qN(-1) | Poisson sampling, replace-one; equal to its reverse |
+//! | `Symmetrised` | (1-q)N(0) + qN(1), losses ≤ 0 mirrored | N(0) | fixed-size sampling, gap one = two clipping norms |
 //!
-//! `Removed`, `Added`: Zhu, Dong and Wang, *Optimal Accounting of Differential Privacy via Characteristic Function*, 2022,
-//! Theorem 11. `Replaced`: for an event of probability m under N(0), Neyman and Pearson give
-//! P(E) ≤ (1-q)m + qΦ(Φ⁻¹(m) + 1/σ) and Q(E) ≥ (1-q)m + qΦ(Φ⁻¹(m) - 1/σ), both met by one half-line.
-//! `Doubled`: given which other record would take the place, compare (1-q)N(g') + qN(g) with (1-q)N(g') + qN(g″), all
-//! within gap one. Advanced joint convexity gives H_α ≤ H_α(Removed) for α ≥ 1; replace-one is symmetric, so
-//! H_α = 1 - α + αH_{1/α} extends it below one. The result is convex, hence a pair, hence it composes.
+//! 1. `Removed`, `Added`: Zhu, Dong and Wang, *Optimal Accounting of Differential Privacy via
+//!    Characteristic Function*, 2022, Theorem 11.
+//! 2. `ReplaceOne`: for an event of probability m under N(0), Neyman and Pearson give P(E) ≤
+//!    (1-q)m + qΦ(Φ⁻¹(m) + 1/σ) and Q(E) ≥ (1-q)m + qΦ(Φ⁻¹(m) - 1/σ). One half-line attains both.
+//! 3. `Symmetrised`: given which other unit would take the place, compare (1-q)N(g') + qN(g) with
+//!    (1-q)N(g') + qN(g″), all within gap one. Advanced joint convexity gives H_α ≤ H_α(Removed)
+//!    for α ≥ 1. Replace-one is symmetric, so H_α = 1 - α + αH_{1/α} extends it below one. The
+//!    result is convex, hence a pair, hence it composes.
+//!
+//! In each pair the loss increases with x. So a cell of losses is an interval of x, and its P- and
+//! Q-masses are differences of normal tails.
+//!
+//! *Rounding.* Each mass has an error bound (`slack`), from [`tail_error`] and the rounding of its
+//! factors.
 use crate::{
-    cells::{Cell, Cells, Side},
-    law::{Law, Spacing},
     normal::{U, positive, upper_quantile, upper_tail},
+    pld_grid::{Cell, LossCells, Side},
+    ratio_distribution::{RatioDistribution, Spacing},
 };
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,8 +38,8 @@ pub(crate) enum Kind {
     Gaussian,
     Removed,
     Added,
-    Replaced,
-    Doubled,
+    ReplaceOne,
+    Symmetrised,
 }
 
 /// A pair from the table above.
@@ -40,17 +50,17 @@ pub(crate) struct Mixture {
     pub(crate) sigma: f64,
 }
 
-/// Outcomes cut at rising losses.
+/// Outcomes partitioned at increasing losses.
 #[derive(Default)]
 struct Cut {
     cells: Vec<Cell>,
-    /// P- and Q-mass of losses under the first.
+    /// P- and Q-mass of losses below the first.
     under: (f64, f64),
     over_excess: f64,
     over_rest: f64,
 }
 
-/// One normal component: its centre, its weights in P and in Q, and the difference of the two, exactly.
+/// One normal component: its centre, its weights in P and in Q, and their exact difference.
 struct Component {
     centre: f64,
     p: f64,
@@ -59,7 +69,8 @@ struct Component {
 }
 
 impl Component {
-    /// p - e^l·q and the size of its terms: near l = 0 by way of p - q, so that a small rate is not lost in one.
+    /// p - e^l·q and the size of its terms. Near l = 0 it is computed from p - q, so that a small
+    /// rate is not lost next to one.
     fn excess(&self, loss: f64) -> (f64, f64) {
         if loss.abs() < 0.5 {
             let growth = loss.exp_m1();
@@ -77,20 +88,21 @@ impl Mixture {
         let part = |centre, p, q, p_less_q| Component { centre, p, q, p_less_q };
         match self.kind {
             Kind::Gaussian => vec![part(0.0, 0.0, 1.0, -1.0), part(1.0, 1.0, 0.0, 1.0)],
-            Kind::Removed | Kind::Doubled => {
+            Kind::Removed | Kind::Symmetrised => {
                 vec![part(0.0, 1.0 - r, 1.0, -r), part(1.0, r, 0.0, r)]
             }
             Kind::Added => vec![part(-1.0, 0.0, r, -r), part(0.0, 1.0, 1.0 - r, r)],
-            Kind::Replaced => {
+            Kind::ReplaceOne => {
                 vec![part(-1.0, 0.0, r, -r), part(0.0, 1.0 - r, 1.0 - r, 0.0), part(1.0, r, 0.0, r)]
             }
         }
     }
 
-    /// The x at which the loss is `loss`; infinite where no x has it.
+    /// The x at which the loss is `loss`; infinite if there is none.
     fn threshold(&self, loss: f64) -> f64 {
         let (r, s2) = (self.rate, self.sigma * self.sigma);
-        // The solution of ln(1 - r + r·exp((2x-1)/2s²)) = l: 1/2 + s²·ln(1 + (e^l - 1)/r), for large l after taking e^l/r out.
+        // The solution of ln(1 - r + r·exp((2x-1)/2s²)) = l: 1/2 + s²·ln(1 + (e^l - 1)/r), for
+        // large l after taking e^l/r out.
         let one_sided = |l: f64| {
             if l > 30.0 {
                 return 0.5 + s2 * (l - r.ln() + ((r - 1.0) * (-l).exp()).ln_1p());
@@ -100,11 +112,12 @@ impl Mixture {
         };
         match self.kind {
             Kind::Gaussian => 0.5 + s2 * loss,
-            Kind::Removed | Kind::Doubled => one_sided(loss),
+            Kind::Removed | Kind::Symmetrised => one_sided(loss),
             Kind::Added => -one_sided(-loss),
-            Kind::Replaced => {
-                // With y = e^(x/s²), c = e^(-1/2s²): rc·y² - (1-r)(e^l - 1)·y - rc·e^l = 0, scaled by e^(-l/2)/rc.
-                // y·e^(-l/2) = t + √(t² + 1), t = (1-r)·sinh(l/2)/rc, and asinh(t) is its logarithm.
+            Kind::ReplaceOne => {
+                // With y = e^(x/s²), c = e^(-1/2s²): rc·y² - (1-r)(e^l - 1)·y - rc·e^l = 0, scaled
+                // by e^(-l/2)/rc. y·e^(-l/2) = t + √(t² + 1), t = (1-r)·sinh(l/2)/rc, and asinh(t)
+                // is its logarithm.
                 let log_t = ((1.0 - r) / r).ln() + 0.5 / s2 + log_sinh(0.5 * loss.abs());
                 let asinh =
                     if log_t > 20.0 { log_t + std::f64::consts::LN_2 } else { log_t.exp().asinh() };
@@ -123,33 +136,33 @@ impl Mixture {
         };
         match self.kind {
             Kind::Gaussian => (x - 0.5) / s2,
-            Kind::Removed | Kind::Doubled => one_sided(x),
+            Kind::Removed | Kind::Symmetrised => one_sided(x),
             Kind::Added => -one_sided(-x),
-            Kind::Replaced => one_sided(x) - one_sided(-x),
+            Kind::ReplaceOne => one_sided(x) - one_sided(-x),
         }
     }
 
-    /// The losses between which all but `tail` of P lies, on either side.
+    /// Losses between which all of P lies but a mass of `tail` on either side.
     pub(crate) fn span(&self, tail: f64) -> (f64, f64) {
         let z = self.sigma * upper_quantile(tail);
         let (low, high) = match self.kind {
             Kind::Gaussian => (1.0 - z, 1.0 + z),
-            Kind::Removed | Kind::Doubled => (-z, 1.0 + z),
-            Kind::Replaced => (-1.0 - z, 1.0 + z),
+            Kind::Removed | Kind::Symmetrised => (-z, 1.0 + z),
+            Kind::ReplaceOne => (-1.0 - z, 1.0 + z),
             Kind::Added => (-z, z),
         };
-        // e^±600 is as far as ratios go; what lies beyond counts as infinite, or as the least.
+        // Ratios are limited to e^±600. Larger ones count as infinite, smaller ones as the least.
         let (low, high) =
             (self.loss(low).clamp(-600.0, 590.0), self.loss(high).clamp(-590.0, 600.0));
-        if self.kind == Kind::Doubled { (-high, high) } else { (low, high) }
+        if self.kind == Kind::Symmetrised { (-high, high) } else { (low, high) }
     }
 
-    /// The loss on a grid of step `step`, all but `tail` of it on either side.
-    pub(crate) fn cells(&self, step: f64, tail: f64) -> Cells {
+    /// The loss on a grid with step `step`, except for a mass of `tail` on either side.
+    pub(crate) fn cells(&self, step: f64, tail: f64) -> LossCells {
         let (low, high) = self.span(tail);
         match self.kind {
-            Kind::Doubled => self.doubled(step, ((high / step).ceil() as i64).max(1)),
-            Kind::Gaussian | Kind::Replaced => {
+            Kind::Symmetrised => self.doubled(step, ((high / step).ceil() as i64).max(1)),
+            Kind::Gaussian | Kind::ReplaceOne => {
                 let (first, last) = ((low / step).floor() as i64, (high / step).ceil() as i64);
                 self.between(step, 0.0, first, last.max(first + 1))
             }
@@ -157,25 +170,26 @@ impl Mixture {
         }
     }
 
-    /// The loss of `Removed` has a floor, ln(1 - q), with most of the mass above it not far; `Added` mirrors it. The grid is
-    /// placed so that the two recursions of [`Cells::below`] agree where they meet and nothing is lost there.
-    fn one_sided(&self, step: f64, low: f64, high: f64) -> Cells {
+    /// The loss of `Removed` is at least ln(1 - q), and most of its mass is just above; `Added` is
+    /// the mirror image. The grid is placed so that the two recursions of [`LossCells::grid`] agree
+    /// where they meet and nothing is lost there.
+    fn one_sided(&self, step: f64, low: f64, high: f64) -> LossCells {
         let removed = self.kind == Kind::Removed;
         let sign = if removed { 1.0 } else { -1.0 };
         let edge = -sign * -(-self.rate).ln_1p();
-        // Far from the edge, in steps, there is nothing to place.
+        // Many steps away from the edge the placement does not matter.
         let nearest = if removed { low - edge } else { edge - high };
         if nearest > 60.0 * step {
             let (first, last) = ((low / step).floor() as i64, (high / step).ceil() as i64);
             let cells = self.between(step, 0.0, first, last.max(first + 1));
-            return Cells { meet: cells.heaviest(), ..cells };
+            return LossCells { meet: cells.heaviest(), ..cells };
         }
-        // A place is the distance of the meeting point from the edge, in steps: `whole` cells and a part of one. The first
-        // cells from the edge tell where the mass is heaviest and how far the recursions disagree.
+        // `place` is the distance of the meeting point from the edge, in steps. The first cells
+        // from the edge show where the mass is heaviest and by how much the recursions disagree.
         let split = |place: f64| (edge + sign * place.fract() * step, place as usize + 1);
-        let meeting = |cells: Cells, from_edge: usize| {
+        let meeting = |cells: LossCells, from_edge: usize| {
             let meet = if removed { from_edge } else { cells.cells.len() - from_edge };
-            Cells { meet, ..cells }
+            LossCells { meet, ..cells }
         };
         let near = |place: f64| {
             let (offset, from_edge) = split(place);
@@ -186,7 +200,8 @@ impl Mixture {
         let heaviest =
             if removed { probe.heaviest() } else { probe.cells.len() - 1 - probe.heaviest() };
         let heaviest = heaviest.min(80);
-        // What is lost there falls as the meeting point moves away from the edge; just before it is zero all is feasible.
+        // The loss there decreases as the meeting point moves away from the edge. Just before it is
+        // zero, all is feasible.
         let (mut low_place, mut high_place) =
             (heaviest.saturating_sub(3) as f64, heaviest as f64 + 4.0);
         for _ in 0..24 {
@@ -207,7 +222,7 @@ impl Mixture {
         let x = self.threshold(epsilon);
         let (mut value, mut error) = (0.0, 0.0);
         if epsilon > 600.0 {
-            // e^ε·Q is out of range; P alone is a bound.
+            // e^ε·Q is out of range, and P alone is a bound.
             let p =
                 |c: &Component| c.p * upper_tail(((x - c.centre) / self.sigma).clamp(-60.0, 60.0));
             return (0.0, self.components().iter().map(p).sum::<f64>() * (1.0 + 1e-9));
@@ -219,24 +234,22 @@ impl Mixture {
             value += excess * tail;
             error += size * tail * (tail_error(z) + 8.0 * U);
         }
-        // What is not a number is no bound.
+        // NaN is no bound.
         match (value + error).is_finite() {
             true => ((value - error).max(0.0), positive(value) + error),
             false => (0.0, 1.0),
         }
     }
 
-    /// Cells first..last by their masses.
-    ///
-    /// Aᵢ = Σ (p - q - q·(e^εᵢ - 1))·M over the components' masses M, written so that sampling at a small rate
-    /// cancels nothing. Each M is a difference of tails on the component's own side.
-    ///
-    /// The x used for a cell's edge is off by rounding. Both masses use the same x, so only its optimality suffers: the
-    /// mass between x and the true edge times the change of loss there, of the order of U², far inside the slack.
-    fn between(&self, step: f64, offset: f64, first: i64, last: i64) -> Cells {
+    /// LossCells first..last by their masses. Aᵢ = Σ (p - q - q·(e^εᵢ - 1))·M over the masses M of
+    /// the components, written so that nothing cancels at a small sampling rate. Each M is a
+    /// difference of tails on the component's own side. The x of a cell's edge is rounded. Both
+    /// masses use the same x, so only the tightness suffers: by the mass between x and the true
+    /// edge times the change of loss there, of the order of U², far inside the slack.
+    fn between(&self, step: f64, offset: f64, first: i64, last: i64) -> LossCells {
         let edges: Vec<f64> = (first..=last).map(|i| offset + i as f64 * step).collect();
         let cut = self.cut(&edges);
-        let mut cells = Cells::empty(step, first, 1);
+        let mut cells = LossCells::empty(step, first, 1);
         cells.offset = offset;
         cells.meet = (-first).clamp(0, cut.cells.len() as i64 - 1) as usize;
         cells.cells = cut.cells;
@@ -246,7 +259,7 @@ impl Mixture {
         cells
     }
 
-    /// The masses between rising losses, and on both sides of them.
+    /// The masses between increasing losses, and on both sides of them.
     fn cut(&self, edges: &[f64]) -> Cut {
         let mut cut = Cut { cells: vec![Cell::default(); edges.len() - 1], ..Cut::default() };
         let edges: Vec<(f64, f64)> = edges.iter().map(|&l| (self.threshold(l), l)).collect();
@@ -276,7 +289,7 @@ impl Mixture {
                 cell.mass += p * between;
                 cell.a += excess * between;
                 cell.b -= next_excess * between;
-                // The grid's losses are rounded, too: a few units, relative.
+                // The losses of the grid are rounded, too: by a few units, relative.
                 let grid =
                     next_loss.abs() * if next_loss.abs() < 0.5 { p + 2.0 * q } else { next_size };
                 let size_here = size.max(next_size);
@@ -293,17 +306,24 @@ impl Mixture {
         cut
     }
 
-    /// The law of P/Q under Q on about `points` atoms. For add or remove ask `Removed`: its law holds both directions.
-    pub(crate) fn law(&self, points: usize, tail: f64, side: Side) -> Law {
+    /// The distribution of P/Q under Q on about `points` atoms. For add-remove use `Removed`: its
+    /// distribution determines both directions.
+    pub(crate) fn ratio_distribution(
+        &self,
+        points: usize,
+        tail: f64,
+        side: Side,
+    ) -> RatioDistribution {
         let (low, high) = self.span(tail);
         let low = if self.kind == Kind::Removed { (-self.rate).ln_1p() } else { low };
-        // Spaced as in `law::fitted_grid`: even where most of the mass is, relative beyond.
+        // Spaced as in `ratio_distribution::fitted_grid`: even where most of the mass is, relative
+        // beyond.
         let at = |z: f64| self.loss(z * self.sigma);
         let centre = at(0.0).clamp(low, high);
         let spread = ((at(0.674) - at(-0.674)) / 1.35).clamp(1e-12, 1.0);
         let spacing = Spacing::new(centre, spread);
-        let (from, to) = (spacing.forth(low), spacing.forth(high));
-        let edge = |i: usize| spacing.back(from + (to - from) * i as f64 / points as f64);
+        let (from, to) = (spacing.encode(low), spacing.encode(high));
+        let edge = |i: usize| spacing.decode(from + (to - from) * i as f64 / points as f64);
         let mut edges: Vec<f64> = (0..=points).map(edge).collect();
         edges[0] = low;
         edges.dedup_by(|next, last| next <= last);
@@ -327,7 +347,7 @@ impl Mixture {
                 atoms.push((value[n] + cut.over_excess / q, q));
             }
             let (position, mass) = atoms.into_iter().unzip();
-            return Law::new(position, mass, 0.0);
+            return RatioDistribution::new(position, mass, 0.0);
         }
         let mut position = vec![0.0];
         position.extend(&value);
@@ -344,18 +364,18 @@ impl Mixture {
             position.remove(0);
             mass.remove(0);
         }
-        Law::new(position, mass, cut.over_excess)
+        RatioDistribution::new(position, mass, cut.over_excess)
     }
 
     /// The positive losses of `Removed`, their mirror images, and the rest at zero.
-    fn doubled(&self, step: f64, last: i64) -> Cells {
+    fn doubled(&self, step: f64, last: i64) -> LossCells {
         let right = Mixture { kind: Kind::Removed, ..*self }.between(step, 0.0, 0, last);
         let count = right.cells.len();
-        let mut cells = Cells::empty(step, -last, 2 * count);
+        let mut cells = LossCells::empty(step, -last, 2 * count);
         let mut beside = right.over_excess + right.over_rest * (1.0 + (-last as f64 * step).exp());
         for (i, cell) in right.cells.iter().enumerate() {
-            // Under Q the cell [l, l+h] has mass (a + b)/(e^(l+h) - e^l); mirrored, that is its P-mass, and a and b swap
-            // roles: A' = Q - e^-(l+h)P, B' = e^-l·P - Q.
+            // Under Q the cell [l, l+h] has mass (a + b)/(e^(l+h) - e^l); mirrored, that is its
+            // P-mass, and a and b swap roles: A' = Q - e^-(l+h)P, B' = e^-l·P - Q.
             let (low, high) = (i as f64 * step, (i + 1) as f64 * step);
             let q = (cell.a + cell.b) / (low.exp() * step.exp_m1());
             let mirrored = Cell {
@@ -377,13 +397,13 @@ impl Mixture {
         let middle = &mut cells.cells[count];
         middle.mass += rest;
         middle.b += rest * step.exp_m1();
-        // The rest is one less a long sum.
+        // The rest is one minus a long sum.
         middle.slack += 4.0 * U * count as f64 * step;
         cells
     }
 }
 
-/// Relative error of a normal tail at z, including that of z itself (three roundings).
+/// The relative error of a normal tail at z, including that of z itself (three roundings).
 fn tail_error(z: f64) -> f64 {
     (6.0 + 8.0 * z * z) * U
 }

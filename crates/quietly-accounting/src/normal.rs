@@ -4,13 +4,15 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 /// Unit round-off of `f64`.
 pub(crate) const U: f64 = f64::EPSILON / 2.0;
 
-/// The positive part of x. What is not a number stays so, so that no bound on it vanishes (`f64::max` would make it zero).
+/// The positive part of x. NaN stays NaN, so a bound on it does not vanish (`f64::max` would return
+/// zero).
 pub(crate) fn positive(x: f64) -> f64 {
     if x < 0.0 { 0.0 } else { x }
 }
 
-/// P(Z > z). Relative error at most (4 + 2z²)·[`U`] for |z| < 37: `erfc` is good to 2 units
-/// (measured by its authors and by us on [0, 26]), and a relative error of U in z moves the tail by z²U.
+/// P(Z > z). The relative error is at most (4 + 2z²)·[`U`] for |z| < 37: `erfc` is accurate to 2
+/// units (measured by its authors and by us on [0, 26]), and a relative error of U in z moves the
+/// tail by z²U.
 pub(crate) fn upper_tail(z: f64) -> f64 {
     0.5 * libm::erfc(z * FRAC_1_SQRT_2)
 }
@@ -22,14 +24,14 @@ pub(crate) fn cdf(z: f64) -> f64 {
 
 /// exp(x²)·erfc(x).
 ///
-/// The square is taken with its rounding error, so that nothing is lost to a large exponent.
+/// The square is computed with its rounding error, so that a large exponent loses no accuracy.
 pub(crate) fn erfcx(x: f64) -> f64 {
     if x < 25.0 {
         let square = x * x;
         let rest = x.mul_add(x, -square);
         return square.exp() * (1.0 + rest) * libm::erfc(x);
     }
-    // Asymptotic series; the first term left out is below 1e-17 here.
+    // Asymptotic series. The first omitted term is below 1e-17 here.
     let t = 0.5 / (x * x);
     let series = 1.0
         - t * (1.0
@@ -42,9 +44,9 @@ pub(crate) fn erfcx(x: f64) -> f64 {
     series / (x * PI.sqrt())
 }
 
-/// The z with P(Z > z) = p, for 0 < p < 1, from above: `upper_tail(z) <= p`, nearly equal.
+/// The z with P(Z > z) = p, for 0 < p < 1, rounded up: `upper_tail(z) <= p`, nearly equal.
 pub(crate) fn upper_quantile(p: f64) -> f64 {
-    // Bisection needs no special cases and is never on the hot path.
+    // Bisection needs no special cases, and this is not on the hot path.
     let (mut low, mut high) = (-40.0, 40.0);
     while high - low > 1e-13 * (1.0 + f64::abs(high)) {
         let mid = 0.5 * (low + high);

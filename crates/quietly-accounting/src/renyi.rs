@@ -1,7 +1,8 @@
 //! A second opinion by Rényi divergences: closed forms, no grid, no Fourier transform.
 //!
-//! Shares nothing but the normal distribution with [`epsilon`](crate::epsilon), so that each can be held against the other. Its answers are upper
-//! bounds too, a few percent to several times larger; they take microseconds and add up order by order.
+//! Shares nothing but the normal distribution with [`epsilon`](crate::epsilon), so that each can be
+//! held against the other. Its answers are upper bounds too, a few percent to several times larger;
+//! they take microseconds and add up order by order.
 //!
 //! ```
 //! use quietly_accounting::{Event, Neighbours, epsilon, renyi};
@@ -23,7 +24,8 @@
 //! | Poisson, replace-one | the same expansion with the pair's own moments, both directions |
 //! | correlated, fixed participation | one Gaussian |
 //!
-//! The rest has no closed form here and is refused by name. Orders between integers: see `interpolate` in the source.
+//! The rest has no closed form here and is refused by name. Orders between integers: see
+//! `interpolate` in the source.
 //!
 //! [arXiv:1702.07476]: https://arxiv.org/abs/1702.07476
 //! [arXiv:2004.07223]: https://arxiv.org/abs/2004.07223
@@ -33,24 +35,26 @@ use crate::{
     error::Error,
     event::{Event, Kind, Neighbours},
 };
-use closed::{laplace, selection};
+use closed_form::{exponential, laplace};
 use sampled::Sampled;
 
-mod closed;
-mod fractional;
-mod logs;
+mod closed_form;
+mod fractional_order;
+mod log_space;
 mod sampled;
 #[cfg(test)]
 mod tests;
 
-/// Added to every answer, relative to it and to what cancels in it: well above the rounding of a few thousand operations.
+/// Added to every answer, relative to it and to what cancels in it: well above the rounding of a
+/// few thousand operations.
 const OUTWARD: f64 = 1e-12;
 
 /// The Rényi divergence of order `alpha` between neighbours, from above, in the worse direction.
 ///
 /// # Errors
 ///
-/// [`Error::Parameter`] unless `alpha` is above 1 and at most 1e9; [`Error::Unsupported`] where there is no closed form.
+/// [`Error::Parameter`] unless `alpha` is above 1 and at most 1e9; [`Error::Unsupported`] where
+/// there is no closed form.
 pub fn divergence(event: &Event, neighbours: Neighbours, alpha: f64) -> Result<f64, Error> {
     let want = "above 1 and at most 1000000000";
     let alpha = Error::within("alpha", want, alpha, alpha > 1.0 && alpha <= 1e9)?;
@@ -61,7 +65,8 @@ pub fn divergence(event: &Event, neighbours: Neighbours, alpha: f64) -> Result<f
 ///
 /// # Errors
 ///
-/// [`Error::Parameter`] unless `delta` is in [1e-12, 0.5]; [`Error::Unsupported`] where there is no closed form.
+/// [`Error::Parameter`] unless `delta` is in [1e-12, 0.5]; [`Error::Unsupported`] where there is no
+/// closed form.
 pub fn epsilon(event: &Event, neighbours: Neighbours, delta: f64) -> Result<f64, Error> {
     let delta = Error::delta(delta)?;
     Ok(convert(&Cost::of(event, neighbours)?, delta))
@@ -71,7 +76,8 @@ pub fn epsilon(event: &Event, neighbours: Neighbours, delta: f64) -> Result<f64,
 ///
 /// # Errors
 ///
-/// [`Error::Unsupported`] for sampling, which gains nothing at large orders, and where there is no closed form.
+/// [`Error::Unsupported`] for sampling, which gains nothing at large orders, and where there is no
+/// closed form.
 pub fn zcdp(event: &Event, neighbours: Neighbours) -> Result<f64, Error> {
     Cost::of(event, neighbours)?.rho().ok_or(Error::Unsupported {
         event: "sampling in zCDP, which large orders rule",
@@ -101,7 +107,7 @@ enum Cost {
         shift: f64,
     },
     /// A choice whose losses lie in an interval of length `range`.
-    Selection {
+    Exponential {
         range: f64,
     },
     Sampled(Sampled),
@@ -128,26 +134,29 @@ impl Cost {
                 gaussian(*noise)
             }
             Kind::Laplace { scale } => Cost::Laplace { shift: gap / scale },
-            Kind::Selection { add_remove, replace_one } => {
-                Cost::Selection { range: if replace { *replace_one } else { *add_remove } }
+            Kind::Exponential { add_remove, replace_one } => {
+                Cost::Exponential { range: if replace { *replace_one } else { *add_remove } }
             }
             Kind::Poisson { rate, noise } if replace => {
                 Cost::Sampled(Sampled::replaced(*rate, *noise))
             }
             Kind::Poisson { rate, noise } => Cost::Sampled(Sampled::poisson(*rate, *noise)),
-            // Removing a record is replacing it by the null record; it still makes way for another in the batch.
+            // Removing a record is replacing it by the null record; it still makes way for another
+            // in the batch.
             Kind::FixedSize { rate, noise } => Cost::Sampled(Sampled::fixed_size(*rate, *noise)),
-            Kind::Promise { .. } => {
+            Kind::ApproximateDp { .. } => {
                 return refuse("the Rényi divergence of a promise, which may be infinite");
             }
-            Kind::Objective { .. } => {
+            Kind::ObjectivePerturbation { .. } => {
                 return refuse("the Rényi divergence of a perturbed objective");
             }
-            Kind::Allocation { .. } => return refuse("the Rényi divergence of random allocation"),
+            Kind::RandomAllocation { .. } => {
+                return refuse("the Rényi divergence of random allocation");
+            }
             Kind::Correlated(run) => {
                 let upper = run.bounds(neighbours)?.upper;
                 match &upper[..] {
-                    [(one, _)] if one.parts.is_empty() => {
+                    [(one, _)] if one.pairs.is_empty() => {
                         Cost::Concentrated { rho: 0.5 * one.mu_squared }
                     }
                     _ => {
@@ -172,7 +181,7 @@ impl Cost {
         let value = match self {
             Cost::Concentrated { rho } => rho * (1.0 + excess),
             Cost::Laplace { shift } => laplace(*shift, excess),
-            Cost::Selection { range } => selection(*range, excess),
+            Cost::Exponential { range } => exponential(*range, excess),
             Cost::Sampled(sampled) => sampled.at(excess),
             // Mironov, Proposition 1: orders add up.
             Cost::Repeated(times, cost) => times * cost.at(excess),
@@ -186,9 +195,10 @@ impl Cost {
     fn rho(&self) -> Option<f64> {
         let value = match self {
             Cost::Concentrated { rho } => *rho,
-            // ε-DP gives ε²/2 (Bun and Steinke, Proposition 1.4); a loss of at most ε gives D_α ≤ ε ≤ εα.
+            // ε-DP gives ε²/2 (Bun and Steinke, Proposition 1.4); a loss of at most ε gives D_α ≤ ε
+            // ≤ εα.
             Cost::Laplace { shift } => shift.min(0.5 * shift * shift),
-            Cost::Selection { range } => range.min(0.125 * range * range),
+            Cost::Exponential { range } => range.min(0.125 * range * range),
             Cost::Sampled(_) => return None,
             Cost::Repeated(times, cost) => times * cost.rho()?,
             Cost::Sum(costs) => costs.iter().map(Cost::rho).sum::<Option<f64>>()?,
@@ -210,15 +220,17 @@ fn worst(a: f64, b: f64) -> f64 {
 
 /// The least ε over all orders.
 ///
-/// Every order's bound holds (Canonne, Kamath and Steinke, [arXiv:2004.00010], Proposition 12), so that the search may end
-/// anywhere; it only has to end near the least. It walks in ln(α - 1), in which the bound falls and then rises.
+/// Every order's bound holds (Canonne, Kamath and Steinke, [arXiv:2004.00010], Proposition 12), so
+/// that the search may end anywhere; it only has to end near the least. It walks in ln(α - 1), in
+/// which the bound falls and then rises.
 ///
 /// [arXiv:2004.00010]: https://arxiv.org/abs/2004.00010
 fn convert(cost: &Cost, delta: f64) -> f64 {
     const STEP: f64 = 0.5;
     const PATIENCE: usize = 3;
     const REACH: f64 = 20.5;
-    // δ(0) is the total variation: at most √(D/2) (Pinsker) and √(1 - e^-D) (Bretagnolle and Huber) for D above D₁.
+    // δ(0) is the total variation: at most √(D/2) (Pinsker) and √(1 - e^-D) (Bretagnolle and Huber)
+    // for D above D₁.
     let least = cost.at(1e-9);
     if (0.5 * least).min(-(-least).exp_m1()).sqrt() * (1.0 + OUTWARD) <= delta {
         return 0.0;

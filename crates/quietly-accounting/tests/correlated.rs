@@ -1,7 +1,8 @@
-//! Correlated noise against enumeration of all participations, with explicit gradients of either sign.
+//! Correlated noise against enumeration of all participations, with explicit gradients of either
+//! sign.
 mod common;
 use common::*;
-use quietly_accounting::{Correlated, Event, Neighbours, Participation, Strategy, epsilon};
+use quietly_accounting::{CorrelatedGaussian, Event, Neighbours, Participation, Strategy, epsilon};
 
 type Matrix = Vec<Vec<f64>>;
 
@@ -24,7 +25,9 @@ fn energy(c: &Matrix, y: usize, signs: usize) -> f64 {
 }
 
 fn event(strategy: Strategy, participation: Participation, steps: usize, noise: f64) -> Event {
-    Event::correlated(Correlated::new(strategy, participation, steps as u64, noise).unwrap())
+    Event::correlated(
+        CorrelatedGaussian::new(strategy, participation, steps as u64, noise).unwrap(),
+    )
 }
 
 /// ε of one Gaussian whose squared sensitivity is `energy`.
@@ -58,7 +61,7 @@ fn fixed_patterns_cost_the_worst_of_all_patterns() {
                     "{participation:?} {answer:?} {wanted}"
                 );
             };
-            check(Participation::Full, &|_| true);
+            check(Participation::FullBatch, &|_| true);
             let cyclic =
                 |y: usize| (0..3).any(|s| (0..steps).all(|t| (y >> t & 1 == 1) == (t % 3 == s)));
             check(Participation::Cyclic { period: 3 }, &cyclic);
@@ -75,7 +78,8 @@ fn fixed_patterns_cost_the_worst_of_all_patterns() {
     }
 }
 
-/// Entries of either sign: gradients of either sign may line up with them, and no pattern may exceed the charge.
+/// Entries of either sign: gradients of either sign may line up with them, and no pattern may
+/// exceed the charge.
 #[test]
 fn negative_entries_are_charged_for_gradients_that_line_up() {
     let (steps, mut lined_up) = (6, 0);
@@ -94,7 +98,7 @@ fn negative_entries_are_charged_for_gradients_that_line_up() {
         [(Strategy::Banded(bands.to_vec()), toeplitz), (Strategy::Matrix(rows.clone()), rows)]
     {
         for (participation, allowed) in [
-            (Participation::Full, 0b11_1111_usize),
+            (Participation::FullBatch, 0b11_1111_usize),
             (Participation::Cyclic { period: 2 }, 0b01_0101),
         ] {
             let worst = (0..1 << steps).map(|s| energy(&c, allowed, s)).fold(0.0, f64::max);
@@ -159,8 +163,8 @@ fn brute<const D: usize>(
     (removed.max(added), replaced)
 }
 
-/// The interval must hold the enumerated add-remove pair, and its upper end the ± pair; the lower end under replace-one must
-/// not exceed what the best of the two explicit pairs leaks.
+/// The interval must hold the enumerated add-remove pair, and its upper end the ± pair; the lower
+/// end under replace-one must not exceed what the best of the two explicit pairs leaks.
 #[test]
 fn poisson_participation_is_bracketed_by_enumeration() {
     for (l, rate, noise) in [
@@ -202,16 +206,18 @@ fn poisson_participation_is_bracketed_by_enumeration() {
     }
 }
 
-/// At high rates the law of the revealed participation must keep all of its mass up to full participation.
+/// At high rates the law of the revealed participation must keep all of its mass up to full
+/// participation.
 #[test]
 fn a_record_that_nearly_always_takes_part_is_charged_nearly_in_full() {
     for l in [0.1, 0.3, 0.5, 0.7, 0.9] {
         for steps in [2, 3, 5, 8, 20] {
             for rate in [0.9_f64, 0.99] {
                 let noise = 2.0 / (1.0 - l);
-                // δ is at least P(all steps)·δ(full) less the rest's e^ε: compare with full participation at ε = 0.001.
+                // δ is at least P(all steps)·δ(full) less the rest's e^ε: compare with full
+                // participation at ε = 0.001.
                 let full = asked(
-                    &event(Strategy::Lambda(l), Participation::Full, steps, noise),
+                    &event(Strategy::Lambda(l), Participation::FullBatch, steps, noise),
                     AddRemove,
                     0.001,
                 )
@@ -225,7 +231,8 @@ fn a_record_that_nearly_always_takes_part_is_charged_nearly_in_full() {
                         AddRemove,
                         0.001,
                     );
-                    // The sum of C·(sums) is larger the more steps are taken, so its law dominates that of "all or nothing".
+                    // The sum of C·(sums) is larger the more steps are taken, so its law dominates
+                    // that of "all or nothing".
                     assert!(
                         answer.upper >= 0.9 * all * full,
                         "{participation:?} {l} {steps} {answer:?} {full}"
@@ -240,7 +247,7 @@ fn a_record_that_nearly_always_takes_part_is_charged_nearly_in_full() {
 #[test]
 fn balls_in_bins_are_bracketed_by_enumeration() {
     for (l, noise) in [(0.0, 1.0), (0.5, 1.5), (0.9, 2.0)] {
-        let run = event(Strategy::Lambda(l), Participation::Allocated { bins: 2 }, 4, noise);
+        let run = event(Strategy::Lambda(l), Participation::BallsAndBins { bins: 2 }, 4, noise);
         let c = lambda(l, 4);
         // In the plane of the two means only.
         let (a, b) = (mean(&c, 0b0101, 0), mean(&c, 0b1010, 0));

@@ -1,8 +1,10 @@
-//! What must hold for any parameters: drawn at random with a fixed seed, so that a failure stays one.
+//! What must hold for any parameters: drawn at random with a fixed seed, so that a failure stays
+//! one.
 mod common;
 use common::*;
 use quietly_accounting::{
-    Answer, Correlated, Event, Neighbours, Participation, Strategy, calibrate, delta, epsilon,
+    CorrelatedGaussian, Event, Neighbours, Participation, PrivacyBound, Strategy, calibrate, delta,
+    epsilon,
 };
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardUniform};
@@ -49,13 +51,13 @@ impl Recipe {
             1 => Event::laplace(noise)?.repeat(steps),
             2 => Event::poisson(rate, noise)?.repeat(steps),
             3 => Event::fixed_size(10_000, share, noise)?.repeat(steps),
-            4 => Event::allocation(bins, 1, noise)?.repeat(1 + steps / 200),
+            4 => Event::random_allocation(bins, 1, noise)?.repeat(1 + steps / 200),
             5 => {
                 Ok(Event::gaussian(3.0 * noise)?.then(Event::poisson(rate, noise)?.repeat(steps)?))
             }
             6 => {
                 let poisson = Participation::Poisson { rate };
-                Ok(Event::correlated(Correlated::new(
+                Ok(Event::correlated(CorrelatedGaussian::new(
                     Strategy::Lambda(lambda),
                     poisson,
                     steps,
@@ -63,8 +65,8 @@ impl Recipe {
                 )?))
             }
             _ => {
-                let all = Participation::Allocated { bins };
-                Ok(Event::correlated(Correlated::new(
+                let all = Participation::BallsAndBins { bins };
+                Ok(Event::correlated(CorrelatedGaussian::new(
                     Strategy::Lambda(lambda),
                     all,
                     steps.max(bins),
@@ -75,7 +77,7 @@ impl Recipe {
     }
 }
 
-fn sane(answer: Answer) {
+fn sane(answer: PrivacyBound) {
     assert!(
         answer.lower >= 0.0 && answer.lower <= answer.upper && !answer.upper.is_nan(),
         "{answer:?}"
@@ -165,7 +167,7 @@ fn calibrated_noise_is_enough_and_little_less_is_not() {
 #[test]
 fn the_corners_of_the_domain_are_answered() {
     let lambda = |l: f64, p, steps, noise| {
-        Event::correlated(Correlated::new(Strategy::Lambda(l), p, steps, noise).unwrap())
+        Event::correlated(CorrelatedGaussian::new(Strategy::Lambda(l), p, steps, noise).unwrap())
     };
     let corners = [
         Event::poisson(0.5, 0.1).unwrap().repeat(1000).unwrap(),
@@ -174,19 +176,19 @@ fn the_corners_of_the_domain_are_answered() {
         Event::laplace(0.1).unwrap().repeat(100_000).unwrap(),
         Event::fixed_size(1000, 10, 0.1).unwrap().repeat(1000).unwrap(),
         Event::fixed_size(10_000, 2, 8.107652854557292).unwrap().repeat(88).unwrap(),
-        Event::allocation(1000, 999, 1.0).unwrap(),
-        Event::allocation(2, 1, 0.1).unwrap(),
+        Event::random_allocation(1000, 999, 1.0).unwrap(),
+        Event::random_allocation(2, 1, 0.1).unwrap(),
         Event::gaussian(0.1).unwrap().then(Event::poisson(0.5, 1.0).unwrap()).repeat(1000).unwrap(),
         lambda(0.9, Participation::Poisson { rate: 0.5 }, 10, 0.1),
         lambda(0.9, Participation::Poisson { rate: 0.1 }, 100, 1.0),
-        lambda(0.9, Participation::Allocated { bins: 10 }, 100, 0.1),
+        lambda(0.9, Participation::BallsAndBins { bins: 10 }, 100, 0.1),
         lambda(
             0.029083137322209216,
-            Participation::Allocated { bins: 204 },
+            Participation::BallsAndBins { bins: 204 },
             204,
             1.4733307054536393,
         ),
-        lambda(0.99, Participation::Full, 1000, 0.1),
+        lambda(0.99, Participation::FullBatch, 1000, 0.1),
     ];
     for event in &corners {
         for relation in [AddRemove, ReplaceOne] {
@@ -202,10 +204,10 @@ fn the_corners_of_the_domain_are_answered() {
 fn strongly_correlated_runs_can_be_calibrated() {
     for (lambda, participation) in [
         (0.9, Participation::Poisson { rate: 0.01 }),
-        (0.99, Participation::Allocated { bins: 10 }),
+        (0.99, Participation::BallsAndBins { bins: 10 }),
     ] {
         let run = |noise| {
-            Ok(Event::correlated(Correlated::new(
+            Ok(Event::correlated(CorrelatedGaussian::new(
                 Strategy::Lambda(lambda),
                 participation,
                 1000,

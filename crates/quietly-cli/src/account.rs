@@ -1,14 +1,13 @@
 //! `quietly account`: what a run costs.
-use quietly_accounting::{Answer, Error, Event, Neighbours, curve, delta, epsilon};
+use quietly_accounting::{Error, Event, Neighbours, PrivacyBound, curve, delta, epsilon};
 use serde_json::{Value, json};
 
 use crate::{
     args::Question,
-    failure::Failure,
-    plot,
+    error::Failure,
+    format, plot,
     scheme::Plan,
-    screen::{Progress, Screen, WIDTH},
-    words,
+    terminal::{Progress, Screen, WIDTH},
 };
 
 /// What was asked: ε at a δ, or δ at an ε.
@@ -28,7 +27,11 @@ impl Asked {
         }
     }
 
-    pub(crate) fn answer(self, event: &Event, neighbours: Neighbours) -> Result<Answer, Error> {
+    pub(crate) fn answer(
+        self,
+        event: &Event,
+        neighbours: Neighbours,
+    ) -> Result<PrivacyBound, Error> {
         match self {
             Asked::EpsilonAt(d) => epsilon(event, neighbours, d),
             Asked::DeltaAt(e) => delta(event, neighbours, e),
@@ -44,7 +47,7 @@ impl Asked {
     }
 
     /// (ε, δ) that may be promised.
-    fn promise(self, answer: &Answer) -> (f64, f64) {
+    fn promise(self, answer: &PrivacyBound) -> (f64, f64) {
         match self {
             Asked::EpsilonAt(d) => (answer.upper, d),
             Asked::DeltaAt(e) => (e, answer.upper),
@@ -54,8 +57,8 @@ impl Asked {
     /// What was given and what was found, as JSON fields.
     pub(crate) fn fields(self, found: Value) -> [(String, Value); 2] {
         match self {
-            Asked::EpsilonAt(d) => [("delta".into(), words::json(d)), ("epsilon".into(), found)],
-            Asked::DeltaAt(e) => [("epsilon".into(), words::json(e)), ("delta".into(), found)],
+            Asked::EpsilonAt(d) => [("delta".into(), format::json(d)), ("epsilon".into(), found)],
+            Asked::DeltaAt(e) => [("epsilon".into(), format::json(e)), ("delta".into(), found)],
         }
     }
 }
@@ -87,7 +90,7 @@ pub(crate) fn run(
     Ok(screen.say(&next(plan, (epsilon, delta), neighbours))?)
 }
 
-fn document(plan: &Plan, setting: f64, asked: Asked, answer: &Answer) -> Value {
+fn document(plan: &Plan, setting: f64, asked: Asked, answer: &PrivacyBound) -> Value {
     let mut object = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "scheme": plan.name,
@@ -95,9 +98,9 @@ fn document(plan: &Plan, setting: f64, asked: Asked, answer: &Answer) -> Value {
         "neighbours": answer.neighbours.name(),
     });
     let fields = object.as_object_mut().expect("made as an object");
-    fields.extend(asked.fields(words::interval_json(answer)));
+    fields.extend(asked.fields(format::interval_json(answer)));
     fields.insert("method".into(), answer.method.into());
-    fields.insert("failure".into(), words::json(answer.failure));
+    fields.insert("failure".into(), format::json(answer.failure));
     if let Some(note) = plan.note {
         fields.insert("note".into(), note.into());
     }
@@ -105,9 +108,14 @@ fn document(plan: &Plan, setting: f64, asked: Asked, answer: &Answer) -> Value {
 }
 
 /// The interval, what it means, the theorem and the odds.
-fn tell(plan: &Plan, asked: Asked, answer: &Answer, screen: &mut Screen) -> Result<(), Failure> {
+fn tell(
+    plan: &Plan,
+    asked: Asked,
+    answer: &PrivacyBound,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
     let (name, at) = asked.names();
-    let found = screen.bold(&format!("{name} {}", words::between(answer)));
+    let found = screen.bold(&format!("{name} {}", format::between(answer)));
     screen.say(&format!("{found} {at} ({})", answer.neighbours.name()))?;
     let promise = match (answer.upper.is_finite(), answer.failure > 0.0) {
         (false, _) => "nothing finite can be promised for this run.",
@@ -120,16 +128,16 @@ fn tell(plan: &Plan, asked: Asked, answer: &Answer, screen: &mut Screen) -> Resu
         }
     };
     let (epsilon, delta) = asked.promise(answer);
-    let theorem = words::theorem(answer);
+    let theorem = format::theorem(answer);
     for text in [promise, &theorem].into_iter().chain(plan.note) {
-        screen.say(&words::wrap(text, "  ", WIDTH))?;
+        screen.say(&format::wrap(text, "  ", WIDTH))?;
     }
-    Ok(screen.say(&format!("\n{}", words::wrap(&words::odds(epsilon, delta), "  ", WIDTH)))?)
+    Ok(screen.say(&format!("\n{}", format::wrap(&format::odds(epsilon, delta), "  ", WIDTH)))?)
 }
 
 /// The line that leads on: how much noise a rounder promise would need.
 fn next(plan: &Plan, promised: (f64, f64), neighbours: Neighbours) -> String {
-    let epsilon = words::suggestion(promised.0);
+    let epsilon = format::suggestion(promised.0);
     let delta = if (1e-12..=0.1).contains(&promised.1) { promised.1 } else { 1e-5 };
     // A δ that was found has many digits; its power of ten will do for a suggestion.
     let delta = 10.0_f64.powi(delta.log10().round() as i32).max(1e-12);

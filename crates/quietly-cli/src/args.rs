@@ -9,22 +9,21 @@ use crate::{
     bounds::Bounds,
     certificate::Show,
     check::Check,
+    compare::SideBySide,
     correlated::Correlated,
     diagnose::Diagnose,
+    error::Failure,
     evaluate::Evaluate,
-    failure::Failure,
     fit::{Fit, PlanOnly},
     init::Init,
     label::Label,
     ledger,
     methods::Methods,
-    number::{Count, Number, Numbers},
+    parse::{Count, Number, Numbers},
+    partition::Partition,
     predict::Predict,
-    prepare::Prepare,
-    reproduce,
     scheme::{self, Plan, Scheme},
     show::Look,
-    side_by_side::SideBySide,
 };
 
 /// Learn from sensitive tables, quietly.
@@ -54,7 +53,7 @@ pub(crate) enum Verb {
     /// Whether a table holds what its schema says, at a price
     Check(Check),
     /// Group a large table by secret step, so that a run reads it once
-    Prepare(Prepare),
+    Partition(Partition),
     /// What a fit will do and cost, before any row is read
     Plan(Box<PlanOnly>),
     /// Fit a private model and save it with its certificate
@@ -77,11 +76,6 @@ pub(crate) enum Verb {
     Compare(SideBySide),
     /// Whether a signal can be learnt at a budget, and what would be enough
     Diagnose(Diagnose),
-    /// What the papers claim, measured here
-    Reproduce {
-        #[command(subcommand)]
-        what: reproduce::What,
-    },
     /// What a run costs: epsilon at a delta, or delta at an epsilon
     Account {
         #[command(subcommand)]
@@ -121,10 +115,10 @@ pub(crate) enum Account {
 pub(crate) enum Each<N: Args, S: Args, E: Args, Q: Args> {
     Gaussian(Asked<scheme::Gaussian, N, Q>),
     Laplace(Asked<scheme::Laplace, S, Q>),
-    Selection(Asked<scheme::Selection, E, Q>),
+    Exponential(Asked<scheme::Exponential, E, Q>),
     Poisson(Asked<scheme::Poisson, N, Q>),
     FixedSize(Asked<scheme::FixedSize, N, Q>),
-    Allocation(Asked<scheme::Allocation, N, Q>),
+    RandomAllocation(Asked<scheme::RandomAllocation, N, Q>),
     Shuffle(Asked<scheme::Shuffle, N, Q>),
     Tree(Asked<scheme::Tree, N, Q>),
     Correlated(Asked<Correlated, N, Q>),
@@ -136,10 +130,10 @@ impl<N: Setting, S: Setting, E: Setting, Q: Args> Each<N, S, E, Q> {
         match self {
             Each::Gaussian(a) => a.parts(),
             Each::Laplace(a) => a.parts(),
-            Each::Selection(a) => a.parts(),
+            Each::Exponential(a) => a.parts(),
             Each::Poisson(a) => a.parts(),
             Each::FixedSize(a) => a.parts(),
-            Each::Allocation(a) => a.parts(),
+            Each::RandomAllocation(a) => a.parts(),
             Each::Shuffle(a) => a.parts(),
             Each::Tree(a) => a.parts(),
             Each::Correlated(a) => a.parts(),
@@ -172,12 +166,12 @@ pub(crate) trait Setting: Args {
 pub(crate) struct Noise {
     /// Standard deviation over what one record can add (its clip norm)
     #[arg(long, value_name = "S")]
-    noise: Number,
+    noise_multiplier: Number,
 }
 
 impl Setting for Noise {
     fn setting(&self) -> f64 {
-        self.noise.0
+        self.noise_multiplier.0
     }
 }
 
@@ -247,7 +241,7 @@ pub(crate) struct Compare {
     pub(crate) noise: Noise,
     /// Chance of each record to join each step: 1 / (steps of a pass)
     #[arg(long, value_name = "Q")]
-    pub(crate) rate: Number,
+    pub(crate) sampling_rate: Number,
     /// How many noisy sums are released: whole passes
     #[arg(long, value_name = "T")]
     pub(crate) steps: Count,
@@ -286,7 +280,7 @@ impl From<Relation> for Neighbours {
     }
 }
 
-/// The arguments, with `--noise -1` written as `--noise=-1`: a senseless number is for the library to refuse by name, and
+/// The arguments, with `--steps -1` written as `--steps=-1`: a senseless number is for the library to refuse by name, and
 /// must not be taken for a flag.
 pub(crate) fn joined(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut all: Vec<OsString> = vec![];
@@ -315,10 +309,13 @@ mod tests {
             words.iter().map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(
-            join("a --noise -1 --bands -1,2 --rate -inf"),
-            "a --noise=-1 --bands=-1,2 --rate=-inf"
+            join("a --noise-multiplier -1 --bands -1,2 --sampling-rate -inf"),
+            "a --noise-multiplier=-1 --bands=-1,2 --sampling-rate=-inf"
         );
-        assert_eq!(join("a --noise --steps 10 -h"), "a --noise --steps 10 -h");
+        assert_eq!(
+            join("a --noise-multiplier --steps 10 -h"),
+            "a --noise-multiplier --steps 10 -h"
+        );
         assert_eq!(join("a -1"), "a -1");
     }
 }

@@ -8,17 +8,18 @@ use quietly::{
 };
 use serde_json::{Value, json};
 
+use self::histogram::Picture;
 use crate::{
     args::Relation,
-    failure::Failure,
-    number::{Count, Number},
-    output,
-    recipe::Kind,
-    screen::{Progress, Screen, WIDTH},
-    svg::{self, Picture},
+    error::Failure,
+    fit::Kind,
+    format, output,
+    parse::{Count, Number},
     tables::key,
-    words,
+    terminal::{Progress, Screen, WIDTH},
 };
+
+mod histogram;
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Audit {
@@ -65,7 +66,7 @@ impl Common {
 
     fn draw(&self, picture: &Picture<'_>, screen: &mut Screen) -> Result<(), Failure> {
         if let Some(path) = &self.svg {
-            output::write(path, svg::draw(picture).as_bytes())?;
+            output::write(path, histogram::draw(picture).as_bytes())?;
             if !self.json {
                 screen.say(&format!("saved {}", path.display()))?;
             }
@@ -208,7 +209,7 @@ fn tracing(args: &TracingArgs, screen: &mut Screen) -> Result<(), Failure> {
     } else {
         screen.say(&screen.bold(&format!("tracing {models} models of {what}")))?;
         warn(&plan.warnings, screen)?;
-        let proven = [("proven", budget.neighbours(), plan.epsilon)];
+        let proven = [("proven", budget.neighbours(), plan.epsilon())];
         let other = [("", Neighbours::ReplaceOne, found.claim.epsilon)];
         let both = budget.neighbours() == Neighbours::AddRemove;
         for (name, neighbours, epsilon) in
@@ -225,8 +226,8 @@ fn tracing(args: &TracingArgs, screen: &mut Screen) -> Result<(), Failure> {
         line("member above stranger (AUC)", &found.pairs)?;
         let (rate, hits) = &found.hits[0];
         line(&format!("hits at {:.2} % false alarms", 100.0 * rate), hits)?;
-        let theory = match plan.link {
-            Link::Linear => format!("; least squares: {:.2}", (0.5 * plan.width as f64).sqrt()),
+        let theory = match plan.link() {
+            Link::Linear => format!("; least squares: {:.2}", (0.5 * plan.width() as f64).sqrt()),
             _ => String::new(),
         };
         screen.say(&format!(
@@ -278,7 +279,7 @@ fn canary(args: &CanaryArgs, screen: &mut Screen) -> Result<(), Failure> {
         say_proven("proven", claim.epsilon, claim.delta, claim.neighbours, screen)?;
         say_seen(found.epsilon, found.confidence, "", screen)?;
         screen
-            .say(&format!("  as mu    at least {:<9} if it is Gaussian", words::low(found.mu)))?;
+            .say(&format!("  as mu    at least {:<9} if it is Gaussian", format::low(found.mu)))?;
         let (sighting, ceiling) = &found.curve;
         screen.say(&format!(
             "  curve    at {:.4} false alarms at least {:.4} hits, of {:.4} allowed",
@@ -353,7 +354,7 @@ impl CanaryArgs {
 /// Where a plan learns little, there is little to see, and a pass says little.
 fn warn(warnings: &[String], screen: &mut Screen) -> Result<(), Failure> {
     for warning in warnings {
-        screen.say(&words::wrap(&format!("warning: {warning}"), "", WIDTH))?;
+        screen.say(&format::wrap(&format!("warning: {warning}"), "", WIDTH))?;
     }
     Ok(())
 }
@@ -361,10 +362,10 @@ fn warn(warnings: &[String], screen: &mut Screen) -> Result<(), Failure> {
 fn describe(plan: &Plan) -> String {
     format!(
         "{} {} regression, {} rows of {} features",
-        plan.method.name(),
-        plan.link.name(),
-        plan.rows,
-        plan.width
+        plan.method().name(),
+        plan.link().name(),
+        plan.rows(),
+        plan.width()
     )
 }
 
@@ -376,7 +377,7 @@ fn say_proven(
     screen: &mut Screen,
 ) -> Result<(), Failure> {
     let bound = if epsilon.is_finite() {
-        format!("epsilon at most  {:<9}", words::high(epsilon))
+        format!("epsilon at most  {:<9}", format::high(epsilon))
     } else {
         "nothing: no noise at all  ".into()
     };
@@ -392,7 +393,7 @@ fn say_seen(
     let sure = 100.0 * confidence;
     Ok(screen.say(&format!(
         "  seen     epsilon at least {:<9} with confidence {sure:.1} %{relation}",
-        words::low(epsilon)
+        format::low(epsilon)
     ))?)
 }
 
@@ -417,17 +418,17 @@ fn conclude(
     } else {
         "verdict: nothing was claimed, so nothing can be caught."
     };
-    Ok(screen.say(&format!("\n{}", words::wrap(said, "", WIDTH)))?)
+    Ok(screen.say(&format!("\n{}", format::wrap(said, "", WIDTH)))?)
 }
 
 fn claim_json(claim: &Claim) -> Value {
     json!({
-        "epsilon": words::json(claim.epsilon), "delta": claim.delta, "neighbours": claim.neighbours.name(),
+        "epsilon": format::json(claim.epsilon), "delta": claim.delta, "neighbours": claim.neighbours.name(),
     })
 }
 
 fn histogram_json(names: [&str; 2], series: [&[f64]; 2]) -> Value {
-    let found = svg::histogram(series);
+    let found = histogram::histogram(series);
     let [first, second] = found.shares;
     json!({ "from": found.from, "step": found.step, (names[0]): first, (names[1]): second })
 }
@@ -463,11 +464,11 @@ fn tracing_json(found: &Tracing, plan: &Plan, key: &Key) -> Value {
         object
     });
     json!({
-        "attack": "tracing", "method": plan.method.name(), "model": plan.link.name(),
-        "rows": plan.rows, "features": plan.width, "runs": found.models, "warnings": plan.warnings,
+        "attack": "tracing", "method": plan.method().name(), "model": plan.link().name(),
+        "rows": plan.rows(), "features": plan.width(), "runs": found.models, "warnings": plan.warnings,
         "proven": {
-            "epsilon": words::json(plan.epsilon), "delta": plan.budget.delta(),
-            "neighbours": plan.budget.neighbours().name(),
+            "epsilon": format::json(plan.epsilon()), "delta": plan.budget().delta(),
+            "neighbours": plan.budget().neighbours().name(),
         },
         "proven_for_a_replaced_row": claim_json(&found.claim),
         "seen": { "epsilon": found.epsilon, "confidence": found.confidence },

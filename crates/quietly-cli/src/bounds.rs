@@ -10,12 +10,12 @@ use serde_json::json;
 
 use crate::{
     elsewhere::Cluster,
-    failure::Failure,
+    error::Failure,
+    format,
     ledger::{Charging, Receipt, pay},
-    number::{Count, Number},
-    screen::{Progress, Screen, WIDTH},
+    parse::{Count, Number},
     tables::{Reading, SchemaFile, files_read, key, with_features},
-    words,
+    terminal::{Progress, Screen, WIDTH},
 };
 
 #[derive(Args, Debug)]
@@ -83,7 +83,9 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
         unit = match bounds.rows_per_unit {
             Some(rows) => rows.at_least_one("rows-per-unit")?,
             None => {
-                quietly::charges_named_in(&schema_file).map_err(quietly::Error::from)?.rows_per_unit
+                quietly::LedgerSettings::read(&schema_file)
+                    .map_err(quietly::Error::from)?
+                    .rows_per_unit
             }
         };
         let each = epsilon.0 / columns.len() as f64;
@@ -100,7 +102,7 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
             .map_err(quietly::Error::from)?;
         if !bounds.reading.json {
             // A comment, as the other lines are for a schema.
-            screen.say(&words::wrap(&files_read(&source), "# ", WIDTH))?;
+            screen.say(&format::wrap(&files_read(&source), "# ", WIDTH))?;
         }
         let ledger = bounds.charging.open(&schema_file, &[table.into()])?;
         let run = Run::new(&format!("ranges of {}", columns.join(", ")))?;
@@ -137,7 +139,7 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
     for (column, range) in &found {
         match range {
             Some((low, high)) => screen.say(&line(column, *low, *high))?,
-            None => screen.say(&words::wrap(&few_numbers(column, rows), "# ", WIDTH))?,
+            None => screen.say(&format::wrap(&few_numbers(column, rows), "# ", WIDTH))?,
         }
     }
     let price = match &bounds.public {
@@ -152,7 +154,7 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
     if let Some(receipt) = receipt {
         screen.say(&receipt.left())?;
     }
-    Ok(screen.say(&words::wrap(
+    Ok(screen.say(&format::wrap(
         "next: copy the lines into the schema's [columns]. Values beyond a range will count as its ends.",
         "",
         WIDTH,

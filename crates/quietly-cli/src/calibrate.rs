@@ -1,14 +1,14 @@
 //! `quietly calibrate`: the least noise for a budget.
-use quietly_accounting::{Answer, Error, calibrate, epsilon};
+use quietly_accounting::{Error, PrivacyBound, calibrate, epsilon};
 use serde_json::json;
 
 use crate::{
     account::relation_flag,
     args::Budget,
-    failure::Failure,
+    error::Failure,
+    format,
     scheme::{Dial, Plan},
-    screen::{Progress, Screen, WIDTH},
-    words,
+    terminal::{Progress, Screen, WIDTH},
 };
 
 /// Finds the noise and says what it costs.
@@ -19,14 +19,14 @@ pub(crate) fn run(plan: &Plan, budget: &Budget, screen: &mut Screen) -> Result<(
         let _progress = Progress::new("looking for the least noise");
         let found =
             calibrate(|noise| plan.event(dial(plan.dial, noise)), neighbours, target, delta)?;
-        let cost = |setting| -> Result<Answer, Error> {
+        let cost = |setting| -> Result<PrivacyBound, Error> {
             epsilon(&plan.event(setting)?, neighbours, delta)
         };
         // A number of five digits can be typed again. It is kept only if it, too, was seen to meet the target.
         let exact = dial(plan.dial, found.noise_multiplier);
         let neat = match plan.dial {
-            Dial::Noise | Dial::Scale => words::neat_above(exact),
-            Dial::EpsilonEach => words::neat_below(exact),
+            Dial::Noise | Dial::Scale => format::neat_above(exact),
+            Dial::EpsilonEach => format::neat_below(exact),
         };
         match cost(neat) {
             Ok(answer) if answer.upper <= target => (neat, answer),
@@ -39,15 +39,15 @@ pub(crate) fn run(plan: &Plan, budget: &Budget, screen: &mut Screen) -> Result<(
             "scheme": plan.name,
             "parameters": plan.parameters(None),
             "neighbours": neighbours.name(),
-            "target_epsilon": words::json(target),
-            "delta": words::json(delta),
-            "epsilon": words::interval_json(&answer),
+            "target_epsilon": format::json(target),
+            "delta": format::json(delta),
+            "epsilon": format::interval_json(&answer),
             "method": answer.method,
-            "failure": words::json(answer.failure),
+            "failure": format::json(answer.failure),
         });
         let fields = object.as_object_mut().expect("made as an object");
         let key = if plan.dial == Dial::EpsilonEach { "epsilon_each" } else { "noise_multiplier" };
-        fields.insert(key.into(), words::json(setting));
+        fields.insert(key.into(), format::json(setting));
         if let Some(note) = plan.note {
             fields.insert("note".into(), note.into());
         }
@@ -58,18 +58,18 @@ pub(crate) fn run(plan: &Plan, budget: &Budget, screen: &mut Screen) -> Result<(
         "{} keeps epsilon at or below {target} at delta {delta:?}",
         screen.bold(&format!("{what} {setting}"))
     ))?;
-    let spent = format!("epsilon is {} ({})", words::between(&answer), neighbours.name());
-    for text in [spent, words::theorem(&answer)] {
-        screen.say(&words::wrap(&text, "  ", WIDTH))?;
+    let spent = format!("epsilon is {} ({})", format::between(&answer), neighbours.name());
+    for text in [spent, format::theorem(&answer)] {
+        screen.say(&format::wrap(&text, "  ", WIDTH))?;
     }
     if answer.failure > 0.0 {
         let why = "the search used deterministic bounds only, so that less noise may do: try it with `account`.";
-        screen.say(&words::wrap(why, "  ", WIDTH))?;
+        screen.say(&format::wrap(why, "  ", WIDTH))?;
     }
     if let Some(note) = plan.note {
-        screen.say(&words::wrap(note, "  ", WIDTH))?;
+        screen.say(&format::wrap(note, "  ", WIDTH))?;
     }
-    screen.say(&format!("\n{}", words::wrap(&words::odds(answer.upper, delta), "  ", WIDTH)))?;
+    screen.say(&format!("\n{}", format::wrap(&format::odds(answer.upper, delta), "  ", WIDTH)))?;
     let typed = plan.typed(Some(setting));
     Ok(screen.say(&format!(
         "\nnext: quietly account {typed} --delta {delta:?}{}",

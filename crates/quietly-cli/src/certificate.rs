@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use quietly::Model;
 
-use crate::{failure::Failure, fit, screen::Screen};
+use crate::{error::Failure, fit, terminal::Screen};
 
 #[derive(Args, Debug)]
 pub(crate) struct Show {

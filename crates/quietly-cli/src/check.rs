@@ -7,12 +7,12 @@ use serde_json::json;
 
 use crate::{
     args::Relation,
-    failure::Failure,
+    error::Failure,
+    format,
     ledger::{Charging, Receipt, pay},
-    number::{Count, Number},
-    screen::{Progress, Screen, WIDTH},
+    parse::{Count, Number},
     tables::{Files, SchemaFile, files_read, key, usual_delta},
-    words,
+    terminal::{Progress, Screen, WIDTH},
 };
 
 #[derive(Args, Debug)]
@@ -78,7 +78,7 @@ pub(crate) fn run(check: &Check, screen: &mut Screen) -> Result<(), Failure> {
         }
     };
     if !reading.json {
-        screen.say(&words::wrap(&files_read(&source), "", WIDTH))?;
+        screen.say(&format::wrap(&files_read(&source), "", WIDTH))?;
     }
     let progress = Progress::new("checking");
     let mut watch = |_| ControlFlow::Continue(());
@@ -97,12 +97,12 @@ pub(crate) fn run(check: &Check, screen: &mut Screen) -> Result<(), Failure> {
     screen.say(&found.usable.to_string().replace("were used", "can be used"))?;
     screen.say(&table(&found))?;
     if let Some(warning) = found.usable.warning() {
-        screen.say(&words::wrap(&format!("WARNING: {warning} {BROKEN}"), "", WIDTH))?;
+        screen.say(&format::wrap(&format!("WARNING: {warning} {BROKEN}"), "", WIDTH))?;
     }
     match budget.is_private() {
         true => screen.say(&format!(
             "\nspent epsilon {} at delta {:e}: {}",
-            words::high(certificate.epsilon),
+            format::high(certificate.epsilon),
             budget.delta(),
             certificate.relation()
         ))?,

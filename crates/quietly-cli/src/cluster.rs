@@ -7,7 +7,10 @@ use std::{
 };
 
 use quietly::{
-    Answer, Errand, Error, Keeper, Order, Part, Private, Question, Reading, Work, in_tasks,
+    Draw, Error, Private, TablePart,
+    backend::{Backend, Batch, ParquetParts},
+    query::{Query, QuerySum},
+    remote::{Job, JobSpec, Task, split},
     to_bytes,
 };
 
@@ -52,7 +55,7 @@ impl Fleet {
 
     /// Whether all parts are of one build. One task goes all the way to an executor and back, and reads nothing.
     fn check(&mut self) -> Result<(), Error> {
-        let work = Work { order: Order::Check, tasks: vec![vec![]] };
+        let work = JobSpec { job: Job::Check, tasks: vec![vec![]] };
         let done = self.sent(&work)?;
         work.check(&done).map_err(|other| self.told(other.to_string()))
     }
@@ -62,18 +65,18 @@ impl Fleet {
     }
 
     /// How many tasks parts are worth.
-    fn tasks(&self, parts: &[Part]) -> usize {
-        let bytes: u64 = parts.iter().map(Part::bytes).sum();
+    fn tasks(&self, parts: &[TablePart]) -> usize {
+        let bytes: u64 = parts.iter().map(TablePart::bytes).sum();
         self.tasks.unwrap_or((bytes / TASK + 1).clamp(2, 4096) as usize)
     }
 
     /// Has work done: what every task came to.
     pub(crate) fn done(
         &mut self,
-        order: Order,
-        parts: &[Part],
-    ) -> Result<(Work, Vec<Vec<u8>>), Error> {
-        let work = Work { order, tasks: in_tasks(parts, self.tasks(parts)) };
+        job: Job,
+        parts: &[TablePart],
+    ) -> Result<(JobSpec, Vec<Vec<u8>>), Error> {
+        let work = JobSpec { job, tasks: split(parts, self.tasks(parts)) };
         if work.tasks.is_empty() {
             return Ok((work, Vec::new()));
         }
@@ -82,7 +85,7 @@ impl Fleet {
     }
 
     /// Sends work, and waits for what every task came to.
-    fn sent(&mut self, work: &Work) -> Result<Vec<Vec<u8>>, Error> {
+    fn sent(&mut self, work: &JobSpec) -> Result<Vec<Vec<u8>>, Error> {
         let address = self.address.clone();
         let told = |why: String| Error::Elsewhere { address, why };
         let lost = |e: io::Error| Error::Elsewhere {
@@ -98,7 +101,7 @@ impl Fleet {
         let mut reply = vec![0; u32::from_le_bytes(length) as usize];
         self.from.read_exact(&mut reply).map_err(lost)?;
         match reply.split_first() {
-            Some((0, rest)) => match split(rest) {
+            Some((0, rest)) => match split_reply(rest) {
                 Some(done) => Ok(done),
                 None => Err(told("it answered something else".into())),
             },
@@ -117,7 +120,7 @@ impl Drop for Fleet {
 }
 
 /// What every task came to, each behind its length.
-fn split(mut bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
+fn split_reply(mut bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut all = Vec::new();
     while let Some((length, rest)) = bytes.split_first_chunk::<4>() {
         let (one, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
@@ -127,18 +130,26 @@ fn split(mut bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
     bytes.is_empty().then_some(all)
 }
 
-/// Rows of a table that workers read, step by step.
-pub(crate) struct Rows {
+/// A Parquet table in parts that the workers of a cluster read.
+pub(crate) struct OnCluster {
     pub(crate) fleet: Fleet,
-    pub(crate) steps: Vec<Vec<Part>>,
-    pub(crate) reading: Reading,
+    pub(crate) parts: ParquetParts,
 }
 
-impl Keeper for Rows {
-    fn ask(&mut self, step: usize, question: &Question) -> Result<Private<Answer>, Error> {
-        let errand = Errand { reading: self.reading.clone(), question: question.clone() };
-        let (work, done) = self.fleet.done(Order::Ask(errand), &self.steps[step])?;
-        work.answer(&done).map_err(|other| self.fleet.told(other.to_string()))
+impl Backend for OnCluster {
+    fn begin(&mut self, draw: &Draw) -> Result<(), Error> {
+        self.parts.begin(draw)
+    }
+
+    fn sum(&mut self, batch: &Batch, query: &dyn Query) -> Result<QuerySum, Error> {
+        let (parts, sample) = self.parts.batch(batch);
+        let task = Task::new(self.parts.read(), query, sample);
+        let (work, done) = self.fleet.done(Job::Sum(task), &parts)?;
+        work.sum(query, &done).map_err(|other| self.fleet.told(other.to_string()))
+    }
+
+    fn count(&mut self) -> Result<Private<u64>, Error> {
+        self.parts.count()
     }
 }
 
@@ -148,11 +159,11 @@ mod tests {
 
     #[test]
     fn replies_are_split_where_they_end() {
-        assert_eq!(split(&[]), Some(vec![]));
+        assert_eq!(split_reply(&[]), Some(vec![]));
         let two = [1, 0, 0, 0, 7, 0, 0, 0, 0];
-        assert_eq!(split(&two), Some(vec![vec![7], vec![]]));
+        assert_eq!(split_reply(&two), Some(vec![vec![7], vec![]]));
         for bad in [&two[..3], &two[..6], &[9, 0, 0, 0, 1]] {
-            assert_eq!(split(bad), None);
+            assert_eq!(split_reply(bad), None);
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Correlated noise, as typed: one strategy, one participation.
 use clap::Args;
-use quietly_accounting::{Correlated as Run, Error, Event, Participation, Strategy};
+use quietly_accounting::{CorrelatedGaussian as Run, Error, Event, Participation, Strategy};
 use serde_json::Value;
 
 use crate::{
-    failure::Failure,
-    number::{Count, Number, Numbers},
+    error::Failure,
+    format,
+    parse::{Count, Number, Numbers},
     scheme::{Dial, Flag, Plan, Scheme},
-    words,
 };
 
 /// Noise correlated from step to step.
@@ -27,7 +27,7 @@ pub(crate) struct Correlated {
     full: bool,
     /// In each step by chance Q (with --period: in each of its places)
     #[arg(long, value_name = "Q", help_heading = "A record takes part (one of)")]
-    rate: Option<Number>,
+    sampling_rate: Option<Number>,
     /// In every B-th step from a random first ("balls in bins")
     #[arg(long, value_name = "B", help_heading = "A record takes part (one of)")]
     bins: Option<Count>,
@@ -73,7 +73,7 @@ impl Correlated {
     fn joined(&self) -> Vec<Flag> {
         let count = |name, count: Option<Count>| count.map(|c| (name, c.json()));
         let full = self.full.then_some(("full", Value::Bool(true)));
-        let rate = self.rate.map(|r| ("rate", words::json(r.0)));
+        let rate = self.sampling_rate.map(|r| ("sampling-rate", format::json(r.0)));
         let counts = [
             ("bins", self.bins),
             ("period", self.period),
@@ -87,11 +87,11 @@ impl Correlated {
     }
 
     fn flags(&self) -> Vec<Flag> {
-        let lambda = self.lambda.map(|l| ("lambda", words::json(l.0)));
+        let lambda = self.lambda.map(|l| ("lambda", format::json(l.0)));
         let bands = self
             .bands
             .as_ref()
-            .map(|b| ("bands", Value::Array(b.0.iter().map(|x| words::json(*x)).collect())));
+            .map(|b| ("bands", Value::Array(b.0.iter().map(|x| format::json(*x)).collect())));
         let steps = ("steps", self.steps.json());
         lambda.into_iter().chain(bands).chain(self.joined()).chain([steps]).collect()
     }
@@ -101,13 +101,13 @@ impl Correlated {
         let names: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
         // The pattern has matched on the names, so that what is read is there.
         let count = |c: Option<Count>, name| c.map_or(Ok(0), |c| c.get(name));
-        let rate = self.rate.map_or(f64::NAN, |r| r.0);
+        let rate = self.sampling_rate.map_or(f64::NAN, |r| r.0);
         Ok(match names[..] {
-            ["full"] => Participation::Full,
-            ["rate"] => Participation::Poisson { rate },
-            ["bins"] => Participation::Allocated { bins: count(self.bins, "bins")? },
+            ["full"] => Participation::FullBatch,
+            ["sampling-rate"] => Participation::Poisson { rate },
+            ["bins"] => Participation::BallsAndBins { bins: count(self.bins, "bins")? },
             ["period"] => Participation::Cyclic { period: count(self.period, "period")? },
-            ["rate", "period"] => {
+            ["sampling-rate", "period"] => {
                 Participation::CyclicPoisson { period: count(self.period, "period")?, rate }
             }
             ["separation", "participations"] => Participation::Separated {

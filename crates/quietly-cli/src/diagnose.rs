@@ -9,12 +9,12 @@ use quietly::{
 use serde_json::{Value, json};
 
 use crate::{
-    failure::Failure,
+    error::Failure,
+    format,
     ledger::{Charging, Receipt, pay},
-    number::{Count, Number},
-    screen::{Progress, Screen, WIDTH},
+    parse::{Count, Number},
     tables::{Reading, SchemaFile, Spending, key, usual_delta},
-    words,
+    terminal::{Progress, Screen, WIDTH},
 };
 
 #[derive(Args, Debug)]
@@ -145,8 +145,8 @@ pub(crate) fn run(asked: &Diagnose, screen: &mut Screen) -> Result<(), Failure> 
     screen.say(&signal.told(&diagnosis))?;
     screen.say(&numbers(&diagnosis))?;
     let verdict = format!("verdict: {}", diagnosis.sentences().join(" "));
-    screen.say(&format!("\n{}", words::wrap(&verdict, "", WIDTH)))?;
-    screen.say(&words::wrap(&least(&diagnosis), "", WIDTH))?;
+    screen.say(&format!("\n{}", format::wrap(&verdict, "", WIDTH)))?;
+    screen.say(&format::wrap(&least(&diagnosis), "", WIDTH))?;
     if let Signal::Private(_, certificate) = &signal {
         screen.say(&format!("\nThe estimate:\n{certificate}"))?;
     }
@@ -154,7 +154,7 @@ pub(crate) fn run(asked: &Diagnose, screen: &mut Screen) -> Result<(), Failure> 
         screen.say(&receipt.left())?;
     }
     let next = match signal {
-        Signal::Typed => "quietly reproduce features --quick",
+        Signal::Typed => "quietly-lab reproduce features --quick",
         _ => "stronger features are worth as much as more rows: docs/features.md",
     };
     Ok(screen.say(&format!("\nnext: {next}"))?)
@@ -226,7 +226,7 @@ impl Signal {
         text + &match self {
             Signal::Private(_, certificate) => format!(
                 "\nspent   epsilon {} at delta {:e} on this estimate ({}){}; training comes on top",
-                words::high(certificate.epsilon),
+                format::high(certificate.epsilon),
                 certificate.asked.delta(),
                 certificate.asked.neighbours().name(),
                 if certificate.test_only { ", TEST ONLY as a seed was given" } else { "" }
@@ -245,7 +245,7 @@ fn numbers(diagnosis: &Diagnosis) -> String {
     };
     let time = match diagnosis.time() {
         Some(time) => {
-            format!("{:<9} steps over what the signal takes; from 2 on", words::low(time))
+            format!("{:<9} steps over what the signal takes; from 2 on", format::low(time))
         }
         None => "-         not judged: no --steps were given".into(),
     };
@@ -259,8 +259,8 @@ fn numbers(diagnosis: &Diagnosis) -> String {
         budget.delta(),
         budget.neighbours().name(),
         diagnosis.rows(),
-        words::low(diagnosis.privacy()),
-        words::low(diagnosis.statistics()),
+        format::low(diagnosis.privacy()),
+        format::low(diagnosis.statistics()),
     )
 }
 
@@ -269,8 +269,8 @@ fn least(diagnosis: &Diagnosis) -> String {
     format!(
         "Least that is enough, all else as it is: rows {}, epsilon {}, SNR {}.",
         told(diagnosis.least_rows().map(|n| n.to_string())),
-        told(diagnosis.least_epsilon().map(words::high)),
-        told(diagnosis.least_snr().map(words::high)),
+        told(diagnosis.least_epsilon().map(format::high)),
+        told(diagnosis.least_snr().map(format::high)),
     )
 }
 
@@ -288,7 +288,7 @@ fn report(diagnosis: &Diagnosis, signal: &Signal) -> Value {
         "q_time": diagnosis.time(),
         "verdict": diagnosis.verdict().name(),
         "says": diagnosis.sentences(),
-        "multiply_snr_rows_by": words::json(diagnosis.factor()),
+        "multiply_snr_rows_by": format::json(diagnosis.factor()),
         "least": {
             "rows": diagnosis.least_rows(),
             "epsilon": diagnosis.least_epsilon(),
@@ -300,7 +300,7 @@ fn report(diagnosis: &Diagnosis, signal: &Signal) -> Value {
         value["private"] = matches!(signal, Signal::Private(..)).into();
     }
     if let Signal::Private(_, certificate) = signal {
-        value["spent"] = words::json(certificate.epsilon);
+        value["spent"] = format::json(certificate.epsilon);
         value["test_only"] = certificate.test_only.into();
         value["certificate"] = serde_json::to_value(certificate).expect("plain fields");
     }

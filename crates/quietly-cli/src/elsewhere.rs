@@ -3,14 +3,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use quietly::{
-    Elsewhere, Encoding, Error, Journal, Keeper, Key, Ledger, Method, Model, Paid, Part, Parts,
-    Plan, Prepared, Reading, Run, Source, Watch,
+    Elsewhere, Encoding, Error, Journal, Key, Ledger, Method, Model, Paid, Plan, Prepared, Run,
+    Source, TablePart, Watch,
+    backend::{Backend, ParquetParts, ReadSpec},
 };
 
 use crate::{
-    cluster::{Fleet, Rows},
-    failure::Failure,
-    number::Count,
+    cluster::{Fleet, OnCluster},
+    error::Failure,
+    parse::Count,
 };
 
 /// Where rows are asked, and whether a run can go on.
@@ -44,10 +45,10 @@ impl Cluster {
 }
 
 impl Fleet {
-    /// All rows of a table, asked there.
-    pub(crate) fn rows(self, source: &Source, reading: Reading) -> Result<Rows, Failure> {
+    /// All rows of a table, summed there.
+    pub(crate) fn rows(self, source: &Source, read: ReadSpec) -> Result<OnCluster, Failure> {
         let parts = absolute(source.parts().map_err(Error::from)?)?;
-        Ok(Rows { fleet: self, steps: vec![parts], reading })
+        Ok(OnCluster { fleet: self, parts: ParquetParts::new(vec![parts], read, 1) })
     }
 }
 
@@ -59,10 +60,9 @@ pub(crate) fn prepared(files: &[PathBuf]) -> Result<Option<Prepared>, Failure> {
     }
 }
 
-/// Rows that are not held, and who keeps them.
+/// Rows that are not held in memory.
 pub(crate) struct There {
-    rows: Box<dyn Keeper>,
-    records: u64,
+    backend: Box<dyn Backend>,
     prepared: Option<(Prepared, PathBuf)>,
     journal: Option<Journal>,
 }
@@ -77,7 +77,7 @@ impl Away {
     pub(crate) fn is_asked_for(&self, plan: &Plan, prepared: Option<&Prepared>) -> bool {
         self.cluster.cluster.is_some()
             || self.checkpoint.is_some()
-            || (prepared.is_some() && plan.method == Method::OnePass)
+            || (prepared.is_some() && plan.method() == Method::OnePass)
     }
 
     /// Makes everything ready to ask rows; none has been read, and nothing is charged. `about` tells what else a run that goes on must have
@@ -92,19 +92,18 @@ impl Away {
         ledger: Option<&Ledger>,
     ) -> Result<There, Failure> {
         plan.asks_for_sums()?;
-        let one_pass = plan.method == Method::OnePass;
+        let one_pass = plan.method() == Method::OnePass;
         let prepared = prepared.filter(|_| one_pass).map(|prepared| (prepared, files[0].clone()));
         let steps = match &prepared {
             Some((prepared, folder)) => prepared.steps(folder)?,
             None if one_pass => {
                 let (name, got) = ("table", "as it came".into());
-                let want = "prepared, to be asked step by step: `quietly prepare TABLE --steps T --output FOLDER`";
+                let want = "prepared, to be asked step by step: `quietly partition TABLE --steps T --output FOLDER`";
                 return Err(Error::Parameter { name, want, got }.into());
             }
             None => vec![absolute(source.parts().map_err(Error::from)?)?],
         };
         plan.suits(prepared.as_ref().map(|(prepared, _)| &prepared.allocation))?;
-        let records = steps.iter().flatten().map(Part::records).sum();
         let seed = match key.source() {
             quietly_noise::Source::Seed(seed) => Some(seed),
             quietly_noise::Source::OperatingSystem => None,
@@ -113,18 +112,18 @@ impl Away {
         let read = serde_json::to_string(encoding).expect("plain fields");
         let about = format!("{}; {allocation}; {read}; {about}", fingerprint(&steps));
         let journal = match &self.checkpoint {
-            Some(path) => Some(Journal::open(path, plan, &about, seed, ledger)?),
+            Some(path) => Some(Journal::open(path, &plan.identity(), &about, seed, ledger)?),
             None => None,
         };
         if let (Some((prepared, folder)), false) = (&prepared, begun(&journal)) {
             prepared.check_unused(folder)?;
         }
-        let reading = plan.reading(encoding);
-        let rows: Box<dyn Keeper> = match self.cluster.fleet()? {
-            Some(fleet) => Box::new(Rows { fleet, steps, reading }),
-            None => Box::new(Parts::new(steps, reading, threads)),
+        let parts = ParquetParts::new(steps, plan.reading(encoding), threads);
+        let backend: Box<dyn Backend> = match self.cluster.fleet()? {
+            Some(fleet) => Box::new(OnCluster { fleet, parts }),
+            None => Box::new(parts),
         };
-        Ok(There { rows, records, prepared, journal })
+        Ok(There { backend, prepared, journal })
     }
 }
 
@@ -168,8 +167,7 @@ impl There {
             prepared.claim(folder, run)?;
         }
         let mut from = Elsewhere {
-            rows: &mut *self.rows,
-            records: self.records,
+            backend: &mut *self.backend,
             allocation: self.prepared.as_ref().map(|(prepared, _)| &prepared.allocation),
             journal,
         };
@@ -186,8 +184,8 @@ impl There {
 }
 
 /// The same parts by paths that mean the same everywhere on a machine.
-fn absolute(parts: Vec<Part>) -> Result<Vec<Part>, Failure> {
-    let one = |mut part: Part| {
+fn absolute(parts: Vec<TablePart>) -> Result<Vec<TablePart>, Failure> {
+    let one = |mut part: TablePart| {
         part.path = std::fs::canonicalize(&part.path).map_err(|e| Failure::file(&part.path, &e))?;
         Ok(part)
     };
@@ -195,7 +193,7 @@ fn absolute(parts: Vec<Part>) -> Result<Vec<Part>, Failure> {
 }
 
 /// What tells a table from others: its files, and how much there is in each. It stays in the journal, beside the table.
-fn fingerprint(steps: &[Vec<Part>]) -> String {
+fn fingerprint(steps: &[Vec<TablePart>]) -> String {
     let mut files: Vec<(&Path, u64)> = Vec::new();
     for part in steps.iter().flatten() {
         match files.iter_mut().find(|(path, _)| *path == part.path) {

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::{
     args::Relation,
-    failure::Failure,
+    error::Failure,
+    format,
     ledger::{Charging, Receipt, pay},
-    number::{Count, Number},
-    screen::{Progress, Screen, WIDTH},
+    parse::{Count, Number},
     tables::{Files, SchemaFile, files_read, key},
-    words,
+    terminal::{Progress, Screen, WIDTH},
 };
 
 mod classes;
@@ -69,7 +69,7 @@ pub(crate) fn run(evaluate: &Evaluate, screen: &mut Screen) -> Result<(), Failur
             let delta = evaluate.delta.map_or_else(usual, |delta| delta.0);
             let budget = Budget::new(epsilon.0, delta)?.under(evaluate.neighbours.into());
             // The units of the table, or those of the model if they are larger.
-            let table = quietly::charges_named_in(&schema).map_err(quietly::Error::from)?;
+            let table = quietly::LedgerSettings::read(&schema).map_err(quietly::Error::from)?;
             let budget = budget.for_units_of(table.rows_per_unit)?;
             let budget = budget.for_units_of_at_least(model.rows_per_unit())?;
             let run = Run::new(&format!("scores of a model of {}", model.target))?;
@@ -79,7 +79,7 @@ pub(crate) fn run(evaluate: &Evaluate, screen: &mut Screen) -> Result<(), Failur
         }
     };
     if !reading.json {
-        screen.say(&words::wrap(&files_read(&source), "", WIDTH))?;
+        screen.say(&format::wrap(&files_read(&source), "", WIDTH))?;
     }
     let progress = Progress::new("evaluating");
     let (said, certificate) = match (model.link.is_classifier(), spent) {
@@ -107,7 +107,7 @@ pub(crate) fn run(evaluate: &Evaluate, screen: &mut Screen) -> Result<(), Failur
     };
     drop(progress);
     let certificate = certificate.map(|mut certificate| {
-        certificate.add_files(&source);
+        certificate.add_files(&source.file_names());
         certificate
     });
     receipt.iter_mut().for_each(Receipt::finish);
@@ -123,7 +123,7 @@ pub(crate) fn run(evaluate: &Evaluate, screen: &mut Screen) -> Result<(), Failur
     }
     screen.say(&said.text)?;
     match certificate {
-        None => screen.say(&format!("\n{}", words::wrap(NOT_PRIVATE, "", WIDTH)))?,
+        None => screen.say(&format!("\n{}", format::wrap(NOT_PRIVATE, "", WIDTH)))?,
         Some(certificate) => screen.say(&format!("\nA private estimate:\n{certificate}"))?,
     }
     match receipt {
@@ -145,7 +145,7 @@ struct Said {
 
 fn regression(model: &Model, scores: &Scores) -> Said {
     let json = json!({
-        "r2": words::json(scores.r2), "rmse": words::json(scores.rmse), "rows": words::json(scores.rows),
+        "r2": format::json(scores.r2), "rmse": format::json(scores.rmse), "rows": format::json(scores.rows),
     });
     let r2 = if scores.r2.is_nan() {
         "undefined, as the target does not vary".into()

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, path::Path};
 use quietly_noise::{Bits, Key};
 use serde_json::json;
 
-use crate::{failure::Failure, output, screen::Screen};
+use crate::{error::Failure, output, terminal::Screen};
 
 /// Rows to learn from, and rows to test on.
 const ROWS: usize = 20_000;

@@ -1,7 +1,7 @@
 //! `quietly explain CODE`, and the page docs/errors.md, from one table.
 use serde_json::json;
 
-use crate::{failure::Failure, screen::Screen, words};
+use crate::{error::Failure, format, terminal::Screen};
 
 mod accounting;
 mod command;
@@ -55,7 +55,7 @@ pub(crate) fn run(
         return Ok(screen.say_json(&entry.json())?);
     }
     let title = screen.bold(&format!("{}: {}", entry.code, entry.title));
-    let body = |text| words::wrap(text, "  ", crate::screen::WIDTH);
+    let body = |text| format::wrap(text, "  ", crate::terminal::WIDTH);
     screen.say(&format!("{title}\n\n{}\n\n{}\n", body(entry.why), body(entry.fix)))?;
     Ok(screen.say(&format!("for example:\n  {}", entry.example))?)
 }
@@ -82,7 +82,7 @@ fn page() -> String {
          ```console\n$ quietly example\n```\n",
     );
     for entry in entries() {
-        let body = |text| words::wrap(text, "", 100);
+        let body = |text| format::wrap(text, "", 100);
         text.push_str(&format!("\n## {}: {}\n\n{}\n\n", entry.code, entry.title, body(entry.why)));
         text.push_str(&format!("{}\n\n```console\n$ {}\n```\n", body(entry.fix), entry.example));
     }
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn every_code_is_explained_and_no_other() {
-        let mut produced = codes(include_str!("failure.rs").split("#[cfg(test)]").next().unwrap());
+        let mut produced = codes(include_str!("error.rs").split("#[cfg(test)]").next().unwrap());
         for library in [
             include_str!("../../quietly-accounting/src/error.rs"),
             include_str!("../../quietly-data/src/error.rs"),

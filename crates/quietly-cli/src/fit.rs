@@ -7,24 +7,31 @@ use std::{
 
 use clap::Args;
 use quietly::{
-    Expansion, Journal, Ledger, Link, Paid, Plan, ReadOptions, Reads, Run, Schema, Source,
+    AnyAlgorithm, Expansion, Journal, Ledger, Link, Paid, Plan, ReadOptions, Reads, Run, Schema,
+    Source,
 };
 use serde_json::{Value, json};
 
 use crate::{
-    auto::Chosen,
     certificate,
     elsewhere::{self, Away, There},
-    failure::Failure,
+    error::Failure,
+    format,
     ledger::{Charging, Receipt, pay, same},
-    loss::Model,
-    number::Count,
-    recipe::Recipe,
+    parse::Count,
     reserved::Reserved,
-    screen::{Progress, Screen, WIDTH},
     tables::{Files, SchemaFile, beside, files_read, key, usual_delta},
-    words,
+    terminal::{Progress, Screen, WIDTH},
 };
+
+pub(crate) use self::args::{Kind, method};
+use self::{
+    args::{Model, ModelArgs},
+    auto::Chosen,
+};
+
+pub(crate) mod args;
+mod auto;
 
 #[derive(Args, Debug)]
 pub(crate) struct PlanOnly {
@@ -38,7 +45,7 @@ pub(crate) struct PlanOnly {
     #[arg(long, value_name = "FILE")]
     header: Option<PathBuf>,
     #[command(flatten)]
-    recipe: Recipe,
+    model: ModelArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -54,7 +61,7 @@ pub(crate) struct Fit {
     #[command(flatten)]
     schema: SchemaFile,
     #[command(flatten)]
-    recipe: Recipe,
+    model: ModelArgs,
     /// The model file to write; TARGET-MODEL.quietly by default
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -82,9 +89,9 @@ pub(crate) fn plan(only: &PlanOnly, screen: &mut Screen) -> Result<(), Failure> 
         None if schema.columns.iter().any(|(name, _)| name == "*") => return Err(Failure::Header),
         None => schema.columns.iter().map(|(name, _)| name.clone()).collect(),
     };
-    let encoding = only.recipe.columns.encoding(&schema, &columns)?;
-    let chosen = only.recipe.choose(only.kind, &schema, None, &encoding)?;
-    let plan = only.recipe.plan(chosen.model, &schema, &encoding, None, None)?;
+    let encoding = only.model.columns.encoding(&schema, &columns)?;
+    let chosen = only.model.choose(only.kind, &schema, None, &encoding)?;
+    let plan = only.model.plan(chosen.model, &schema, &encoding, None, None)?;
     if only.json {
         let mut plan = serde_json::to_value(&plan).expect("plain fields");
         if let Some(why) = chosen.json() {
@@ -93,14 +100,14 @@ pub(crate) fn plan(only: &PlanOnly, screen: &mut Screen) -> Result<(), Failure> 
         return Ok(screen.say_json(&plan)?);
     }
     explain(&chosen, screen)?;
-    screen.say(&headline(&plan, &only.recipe.columns.target, &schema, screen))?;
+    screen.say(&headline(&plan, &only.model.columns.target, &schema, screen))?;
     screen.say(&plan.to_string())?;
     warn(&plan, screen)?;
     let stem = only.schema.file_name().unwrap_or_default().to_string_lossy();
     let stem = stem.split('.').next().unwrap_or_default();
     let table = only.header.clone().unwrap_or_else(|| format!("{stem}.csv").into());
     let (schema, table) = (only.schema.display(), table.display());
-    let flags = only.recipe.typed();
+    let flags = only.model.typed();
     screen.say("\nNothing was spent, and no row was read.")?;
     Ok(screen.say(&format!(
         "\nnext: quietly fit {} {table} --schema {schema}{flags}",
@@ -128,19 +135,19 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let schema_file = fit.schema.path(&fit.table.files[0]);
     let schema = fit.schema.read(&fit.table.files[0])?;
     let source = reading.open(&fit.table.files, ReadOptions::of_schema(&schema))?;
-    let columns = &fit.recipe.columns;
+    let columns = &fit.model.columns;
     let mut encoding = columns.encoding(&schema, source.columns())?;
     let ledger = fit.charging.open(&schema_file, &fit.table.files)?;
     let usual = usual(ledger.as_ref(), fit.away.file(), schema.rows);
-    let chosen = fit.recipe.choose(fit.kind, &schema, usual, &encoding)?;
+    let chosen = fit.model.choose(fit.kind, &schema, usual, &encoding)?;
     if source.is_sparse() && !matches!(chosen.model, Model::Linear | Model::Relu | Model::Kan) {
-        encoding = encoding.zero_stays_zero();
+        encoding = encoding.with_symmetric_ranges();
     }
     let prepared = elsewhere::prepared(&fit.table.files)?;
     let steps = prepared.as_ref().map(|prepared| prepared.allocation.steps);
-    let plan = fit.recipe.plan(chosen.model, &schema, &encoding, steps, usual)?;
+    let plan = fit.model.plan(chosen.model, &schema, &encoding, steps, usual)?;
     // What is public is refused before anything is spent: names and types, and an output that cannot be written.
-    let prepared = prepared.filter(|_| plan.method == quietly::Method::OnePass);
+    let prepared = prepared.filter(|_| plan.method() == quietly::Method::OnePass);
     match &prepared {
         Some(_) => source.check(&encoding, Some(&schema)).map_err(quietly::Error::from)?,
         None => plan.check_source(&source, &encoding, &schema)?,
@@ -149,19 +156,23 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let path = fit.output.clone().unwrap_or_else(default);
     let mut inputs = fit.table.files.clone();
     inputs.push(schema_file);
-    inputs.extend(fit.recipe.public.clone());
+    inputs.extend(fit.model.public.clone());
     inputs.extend(ledger.as_ref().map(|ledger| ledger.path().into()));
     inputs.extend(fit.away.file().map(Into::into));
-    let public = fit.recipe.public.as_ref().map(|file| fit.public(file, &schema)).transpose()?;
+    let public = fit.model.public.as_ref().map(|file| fit.public(file, &schema)).transpose()?;
     let (key, threads) = (key(fit.seed)?, reading.threads()?);
     let reserved = Reserved::new(&path, &inputs, plan.model_bytes(&encoding), fit.force)?;
     if !reading.json {
         explain(&chosen, screen)?;
         screen.say(&headline(&plan, &columns.target, &schema, screen))?;
-        screen.say(&words::wrap(&files_read(&source), "", WIDTH))?;
+        screen.say(&format::wrap(&files_read(&source), "", WIDTH))?;
         warn(&plan, screen)?;
     }
-    let what = format!("{} of {}", title(plan.link, plan.network.is_some()), columns.target);
+    let what = format!(
+        "{} of {}",
+        title(plan.link(), matches!(plan.algorithm(), AnyAlgorithm::Kan(_))),
+        columns.target
+    );
     let there = match fit.away.is_asked_for(&plan, prepared.as_ref()) {
         true => {
             let from = (&source, &fit.table.files[..]);
@@ -181,7 +192,7 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
             (Paid::resumed(plan.asked(), key), None)
         }
         // A plan that asks nothing costs nothing.
-        false if plan.budget.is_private() && plan.stages.is_empty() => {
+        false if plan.budget().is_private() && plan.stages().is_empty() => {
             (Paid::without_ledger(key), None)
         }
         false => pay(ledger, run, plan.asked(), key)?,
@@ -192,7 +203,7 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
         ControlFlow::Continue(())
     };
     let save = |model: &mut quietly::Model| {
-        model.certificate.add_files(&source);
+        model.certificate.add_files(&source.file_names());
         reserved.save(model.to_json().as_bytes())
     };
     let model = match there {
@@ -218,16 +229,16 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
         return Ok(screen.say_json(&report)?);
     }
     let certificate = &model.certificate;
-    if plan.budget.is_private() {
+    if plan.budget().is_private() {
         screen.say(&format!(
             "epsilon {} of {} spent at delta {:e}, in {seconds:.1} s: {}",
-            words::high(certificate.epsilon),
+            format::high(certificate.epsilon),
             plan.asked().epsilon(),
             plan.asked().delta(),
             certificate.relation()
         ))?;
-        screen.say(&words::wrap(&format!("unit: {}", certificate.scope()), "", WIDTH))?;
-        screen.say(&words::wrap(&certificate.odds(), "", WIDTH))?;
+        screen.say(&format::wrap(&format!("unit: {}", certificate.scope()), "", WIDTH))?;
+        screen.say(&format::wrap(&certificate.odds(), "", WIDTH))?;
         say_rows(certificate, screen)?;
         if certificate.test_only {
             screen.say("TEST ONLY: made with a fixed seed; do not release this model.")?;
@@ -242,9 +253,9 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     if let Some(receipt) = receipt {
         screen.say(&receipt.left())?;
     }
-    let show = match plan.network {
-        Some(_) => format!("\n      quietly show {path} --output functions.svg"),
-        None => String::new(),
+    let show = match plan.algorithm() {
+        AnyAlgorithm::Kan(_) => format!("\n      quietly show {path} --output functions.svg"),
+        _ => String::new(),
     };
     Ok(screen.say(&format!(
         "\nnext: quietly certificate {path}\n      quietly predict {path} new.csv --output predictions.csv{show}"
@@ -256,7 +267,9 @@ fn say_rows(certificate: &quietly::Certificate, screen: &mut Screen) -> Result<(
     let Some(used) = &certificate.rows_used else { return Ok(()) };
     screen.say(&used.to_string())?;
     match used.warning() {
-        Some(warning) => Ok(screen.say(&words::wrap(&format!("WARNING: {warning}"), "", WIDTH))?),
+        Some(warning) => {
+            Ok(screen.say(&format::wrap(&format!("WARNING: {warning}"), "", WIDTH))?)
+        }
         None => Ok(()),
     }
 }
@@ -270,10 +283,10 @@ fn usual(ledger: Option<&Ledger>, checkpoint: Option<&Path>, rows: u64) -> Optio
 fn headline(plan: &Plan, target: &str, schema: &Schema, screen: &Screen) -> String {
     screen.bold(&format!(
         "{} of {target} on {} features{}, about {} rows ({})",
-        title(plan.link, plan.network.is_some()),
+        title(plan.link(), matches!(plan.algorithm(), AnyAlgorithm::Kan(_))),
         plan.inputs(),
-        expanded(plan.expansion.as_ref()),
-        plan.rows,
+        expanded(plan.expansion()),
+        plan.rows(),
         match schema.rows_per_unit {
             1 => "one row is protected at a time".into(),
             k => format!("up to {k} for each {}", schema.unit),
@@ -304,14 +317,14 @@ pub(crate) fn title(link: Link, network: bool) -> String {
 /// Why this model, if nobody asked for it.
 fn explain(chosen: &Chosen, screen: &mut Screen) -> Result<(), Failure> {
     match &chosen.why {
-        Some(why) => Ok(screen.say(&words::wrap(why, "", WIDTH))?),
+        Some(why) => Ok(screen.say(&format::wrap(why, "", WIDTH))?),
         None => Ok(()),
     }
 }
 
 fn warn(plan: &Plan, screen: &mut Screen) -> Result<(), Failure> {
     for warning in &plan.warnings {
-        screen.say(&words::wrap(&format!("warning: {warning}"), "", WIDTH))?;
+        screen.say(&format::wrap(&format!("warning: {warning}"), "", WIDTH))?;
     }
     Ok(())
 }
@@ -334,10 +347,10 @@ fn report(model: &quietly::Model, path: &Path, seconds: f64, ignored: usize) -> 
         "ignored_columns": ignored,
         "warnings": warnings,
         "rows_used": model.certificate.rows_used.map(|used| json!(used)),
-        "epsilon": words::json(model.certificate.epsilon),
+        "epsilon": format::json(model.certificate.epsilon),
         "delta": model.plan.asked().delta(),
         "digest": model.digest(),
-        "neighbours": model.plan.budget.neighbours().name(),
+        "neighbours": model.plan.budget().neighbours().name(),
         "test_only": model.certificate.test_only,
         "certificate": certificate::json(model),
         "seconds": seconds,

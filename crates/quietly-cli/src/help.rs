@@ -1,7 +1,7 @@
 //! The help pages: each starts with an example that works as it stands.
 use clap::CommandFactory;
 
-use crate::args::Cli;
+use crate::{args::Cli, program::example};
 
 /// The command with an example at the head of each page.
 pub(crate) fn command() -> clap::Command {
@@ -15,12 +15,6 @@ pub(crate) fn command() -> clap::Command {
     for (verb, before, line, more) in TABLES {
         let example = example(&[before, &[line]].concat());
         command = command.mut_subcommand(verb, |c| c.before_help(example).after_help(more));
-    }
-    for kind in ["linear", "relu", "convex", "features", "kan"] {
-        let example = example(&[&format!("quietly reproduce {kind} --quick")]);
-        command = command
-            .mut_subcommand("reproduce", |c| c.disable_help_subcommand(true))
-            .mut_subcommand("reproduce", |c| c.mut_subcommand(kind, |c| c.before_help(example)));
     }
     for (name, what, line, more) in ATTACKS {
         let page = |c: clap::Command| about(what)(c).before_help(example(&[line])).after_help(more);
@@ -42,23 +36,6 @@ pub(crate) fn command() -> clap::Command {
     command
 }
 
-/// Lines that work in this order, in an empty folder.
-fn example(lines: &[&str]) -> String {
-    format!("Example:\n  {}", lines.join("\n  "))
-}
-
-/// The help page that belongs to a command line, as far as it can be understood: `quietly account poisson`.
-pub(crate) fn page_of(typed: impl Iterator<Item = String>) -> String {
-    let mut page = String::from("quietly");
-    let mut at = command();
-    for word in typed {
-        let Some(next) = at.find_subcommand(&word).cloned() else { break };
-        page = format!("{page} {word}");
-        at = next;
-    }
-    page
-}
-
 const ABOUT: &str =
     "Learn from sensitive tables with a certificate, and know what any private computation costs.";
 const FIRST: [&str; 2] = [
@@ -66,8 +43,14 @@ const FIRST: [&str; 2] = [
     "quietly fit linear clinic.csv --target days --epsilon 1 --output days.quietly",
 ];
 const SCHEMES: [(&str, &str); 4] = [
-    ("account", "quietly account poisson --rate 0.01 --noise 1 --steps 1000 --delta 1e-5"),
-    ("calibrate", "quietly calibrate poisson --rate 0.01 --steps 1000 --epsilon 1 --delta 1e-5"),
+    (
+        "account",
+        "quietly account poisson --sampling-rate 0.01 --noise-multiplier 1 --steps 1000 --delta 1e-5",
+    ),
+    (
+        "calibrate",
+        "quietly calibrate poisson --sampling-rate 0.01 --steps 1000 --epsilon 1 --delta 1e-5",
+    ),
     ("audit", "quietly audit canary --epsilon 1"),
     ("explain", "quietly explain A01"),
 ];
@@ -92,7 +75,7 @@ const ATTACKS: [(&str, &str, &str, &str); 2] = [
 ];
 
 /// A verb, what must be typed before, an example, and what flags cannot say.
-const TABLES: [(&str, &[&str], &str, &str); 17] = [
+const TABLES: [(&str, &[&str], &str, &str); 16] = [
     (
         "example",
         &[],
@@ -122,9 +105,9 @@ const TABLES: [(&str, &[&str], &str, &str); 17] = [
          declares, with noise. Run it once, where a fit says that few rows were used.",
     ),
     (
-        "prepare",
+        "partition",
         &[],
-        "quietly prepare people --steps 50 --output prepared",
+        "quietly partition people --steps 50 --output prepared",
         "For Parquet. What is written is as secret as the table: it tells the step of every row.\n\
          It serves one run of `quietly fit prepared`, which takes one pass of as many steps.",
     ),
@@ -208,13 +191,6 @@ const TABLES: [(&str, &[&str], &str, &str); 17] = [
          for with --spend, on top of it: quietly diagnose clinic.csv --target sex --epsilon 1\n\
          --spend 0.1. The limits are measured on made-up pictures, and no theorem.",
     ),
-    (
-        "reproduce",
-        &[],
-        "quietly reproduce linear --quick",
-        "Tables are drawn from a seed, so the same command gives the same numbers. Each verdict is\n\
-         made from what was measured. With --data real, public tables take part.",
-    ),
 ];
 const FIRST_LINE: [&str; 1] = [FIRST[0]];
 
@@ -223,7 +199,7 @@ const PAGES: [(&str, &str, &str, &str); 10] = [
     (
         "gaussian",
         "Gaussian noise on sums over all records",
-        "--noise 2 --steps 10 --delta 1e-5",
+        "--noise-multiplier 2 --steps 10 --delta 1e-5",
         "--steps 10 --epsilon 1 --delta 1e-5",
     ),
     (
@@ -233,7 +209,7 @@ const PAGES: [(&str, &str, &str, &str); 10] = [
         "--steps 100 --epsilon 1 --delta 1e-5",
     ),
     (
-        "selection",
+        "exponential",
         "Choices by the exponential mechanism",
         "--epsilon-each 0.1 --steps 100 --delta 1e-5",
         "--steps 100 --epsilon 1 --delta 1e-5",
@@ -241,43 +217,43 @@ const PAGES: [(&str, &str, &str, &str); 10] = [
     (
         "poisson",
         "Batches that each record joins by a coin of its own",
-        "--rate 0.01 --noise 1 --steps 1000 --delta 1e-5",
-        "--rate 0.01 --steps 1000 --epsilon 1 --delta 1e-5",
+        "--sampling-rate 0.01 --noise-multiplier 1 --steps 1000 --delta 1e-5",
+        "--sampling-rate 0.01 --steps 1000 --epsilon 1 --delta 1e-5",
     ),
     (
         "fixed-size",
         "Batches of one size, drawn anew for each step",
-        "--records 60000 --batch 600 --noise 1 --steps 1000 --neighbours replace-one --delta 1e-5",
+        "--records 60000 --batch 600 --noise-multiplier 1 --steps 1000 --neighbours replace-one --delta 1e-5",
         "--records 60000 --batch 600 --steps 1000 --epsilon 1 --delta 1e-5",
     ),
     (
-        "allocation",
+        "random-allocation",
         "Each record in K random steps of each pass (\"balls and bins\")",
-        "--steps 100 --select 1 --epochs 1 --noise 1 --delta 1e-5",
+        "--steps 100 --select 1 --epochs 1 --noise-multiplier 1 --delta 1e-5",
         "--steps 100 --select 1 --epochs 10 --epsilon 1 --delta 1e-5",
     ),
     (
         "shuffle",
         "A shuffled table cut into blocks (charged without amplification)",
-        "--steps 100 --epochs 10 --noise 10 --delta 1e-5",
+        "--steps 100 --epochs 10 --noise-multiplier 10 --delta 1e-5",
         "--steps 100 --epochs 10 --epsilon 1 --delta 1e-5",
     ),
     (
         "tree",
         "Tree aggregation, each record in one leaf",
-        "--steps 1000 --noise 15 --delta 1e-5",
+        "--steps 1000 --noise-multiplier 15 --delta 1e-5",
         "--steps 1000 --epsilon 1 --delta 1e-5",
     ),
     (
         "correlated",
         "Noise correlated from step to step",
-        "--lambda 0.9 --rate 0.1 --noise 118 --steps 1000 --delta 1e-5",
-        "--lambda 0.9 --rate 0.1 --steps 1000 --epsilon 1 --delta 1e-5",
+        "--lambda 0.9 --sampling-rate 0.1 --noise-multiplier 118 --steps 1000 --delta 1e-5",
+        "--lambda 0.9 --sampling-rate 0.1 --steps 1000 --epsilon 1 --delta 1e-5",
     ),
     (
         "compare",
         "Four ways to draw batches, at equal noise",
-        "--noise 1 --steps 1000 --rate 0.01 --delta 1e-5",
+        "--noise-multiplier 1 --steps 1000 --sampling-rate 0.01 --delta 1e-5",
         "",
     ),
 ];
@@ -285,6 +261,7 @@ const PAGES: [(&str, &str, &str, &str); 10] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::program::page_of;
 
     #[test]
     fn the_declaration_is_sound() {
@@ -293,8 +270,8 @@ mod tests {
 
     #[test]
     fn a_page_is_named_by_the_words_that_are_understood() {
-        let page = |typed: &str| page_of(typed.split(' ').map(String::from));
-        assert_eq!(page("account poisson --rate"), "quietly account poisson");
+        let page = |typed: &str| page_of(&command(), typed.split(' ').map(String::from));
+        assert_eq!(page("account poisson --sampling-rate"), "quietly account poisson");
         assert_eq!(page("plan clinic.schema.toml"), "quietly plan");
         assert_eq!(page("acount poisson"), "quietly");
     }

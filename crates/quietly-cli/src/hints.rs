@@ -2,7 +2,7 @@
 use quietly::DataError;
 use quietly_accounting::Error;
 
-use crate::failure::Failure;
+use crate::error::Failure;
 
 impl Failure {
     /// What to do about it.
@@ -32,7 +32,7 @@ impl Failure {
             Failure::Header => "give the table with --header FILE: its first line is read, and no row".into(),
             Failure::NoColumns { file } => format!("quietly bounds {file} COLUMN --epsilon 0.1"),
             Failure::Participation(_) => {
-                "give one of --full, --rate, --bins, --period (perhaps with --rate), --separation with --participations, \
+                "give one of --full, --sampling-rate, --bins, --period (perhaps with --sampling-rate), --separation with --participations, \
                  --records with --batch"
                     .into()
             }
@@ -42,7 +42,7 @@ impl Failure {
                 "`quietly audit tracing --help` starts with an example".into()
             }
             Failure::Unreadable { flag, .. } if flag == "--delimiter" => "such as --delimiter ';', or --delimiter tab".into(),
-            Failure::Unreadable { flag, .. } if flag.starts_with("--expand") => "such as --expand splines, or --expand waves=100".into(),
+            Failure::Unreadable { flag, .. } if flag.starts_with("--expand") => "such as --expand splines, or --expand fourier=100".into(),
             Failure::Unreadable { .. } => "write numbers with a point and without units".into(),
             Failure::Question(_) => "for example --delta 1e-5".into(),
             Failure::Signal(_) => {
@@ -65,7 +65,9 @@ fn of_accounting(error: &Error) -> &'static str {
     match error {
         Error::Parameter { name, .. } | Error::TooLarge { name, .. } => of_flag(name),
         Error::Unsupported { .. } => "`quietly account --help` lists the other schemes",
-        Error::Unreachable { .. } => "raise --epsilon or --delta, or lower --steps or --rate",
+        Error::Unreachable { .. } => {
+            "raise --epsilon or --delta, or lower --steps or --sampling-rate"
+        }
         _ => "see `quietly account --help`",
     }
 }
@@ -168,12 +170,14 @@ fn of_data(error: &DataError) -> &'static str {
 /// What a flag means and what is usual.
 fn of_flag(name: &str) -> &'static str {
     match name {
-        "noise" => {
-            "--noise is the noise's standard deviation over what one record can add; 1 is a common start"
+        "noise_multiplier" => {
+            "--noise-multiplier is the standard deviation of the noise over the sensitivity; 1 is a common start"
         }
-        "scale" => "--scale is the Laplace scale over what one record can add; 1 is a common start",
-        "rate" => {
-            "--rate is the chance that a record joins a step: batch size over records, such as 0.01"
+        "scale" => {
+            "--scale is the scale of Laplace noise over the sensitivity; 1 is a common start"
+        }
+        "sampling_rate" => {
+            "--sampling-rate is the probability that a row joins a step: batch size over rows, such as 0.01"
         }
         "delta" => "choose --delta well below one over the number of records, such as 1e-5",
         "epsilons" => {

@@ -6,12 +6,11 @@ use quietly::Schema;
 use serde_json::json;
 
 use crate::{
-    failure::Failure,
-    number::Count,
-    output,
-    screen::{Screen, WIDTH},
+    error::Failure,
+    format, output,
+    parse::Count,
     tables::{Files, beside, with_features},
-    words,
+    terminal::{Screen, WIDTH},
 };
 
 #[derive(Args, Debug)]
@@ -60,7 +59,7 @@ pub(crate) fn run(init: &Init, screen: &mut Screen) -> Result<(), Failure> {
              somebody's data, delete it.",
             init.table.files[0].display()
         );
-        screen.say(&words::wrap(&names, "", WIDTH))?;
+        screen.say(&format::wrap(&names, "", WIDTH))?;
     }
     screen
         .say("Fill in the lines marked \"?\": a range for a number, the values of a category.")?;

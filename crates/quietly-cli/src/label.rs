@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use crate::{certificate, failure::Failure, output, screen::Screen};
+use crate::{certificate, error::Failure, output, terminal::Screen};
 
 #[derive(Args, Debug)]
 pub(crate) struct Label {

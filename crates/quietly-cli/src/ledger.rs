@@ -5,7 +5,7 @@ use clap::Args;
 use quietly::{Budget, Key, Ledger, Paid, Run, Spending};
 use serde_json::{Value, json};
 
-use crate::{args::Relation, failure::Failure, number::Number, screen::Screen, tables::beside};
+use crate::{args::Relation, error::Failure, parse::Number, tables::beside, terminal::Screen};
 
 #[derive(Args, Debug)]
 pub(crate) struct Account {
@@ -83,8 +83,8 @@ pub(crate) fn expect_public(
 fn named(schema: &Path, files: &[PathBuf]) -> Result<Option<PathBuf>, Failure> {
     let mut found: Option<PathBuf> = None;
     for file in std::iter::once(schema.into()).chain(files.iter().flat_map(|file| schemas(file))) {
-        let charges = quietly::charges_named_in(&file).map_err(quietly::Error::from)?;
-        match (&found, charges.ledger) {
+        let settings = quietly::LedgerSettings::read(&file).map_err(quietly::Error::from)?;
+        match (&found, settings.ledger) {
             (Some(used), Some(other)) if !same(used, &other) => {
                 let (typed, named) = (used.display().to_string(), other.display().to_string());
                 return Err(Failure::Ledgers { typed, named });
@@ -196,7 +196,7 @@ mod tests {
     use crate::help;
 
     /// Verbs that have an --epsilon, and read no sensitive table.
-    const NO_TABLE: [&str; 5] = ["plan", "account", "calibrate", "audit", "reproduce"];
+    const NO_TABLE: [&str; 4] = ["plan", "account", "calibrate", "audit"];
 
     /// From clap itself: no verb can be added that spends beside the ledger.
     #[test]
@@ -209,7 +209,7 @@ mod tests {
                 assert!(has("ledger") && has("no-ledger"), "{name} spends beside the ledger");
                 spending.push(name.to_string());
             }
-            // Verbs within verbs are of the accountant and the laboratory.
+            // Only the verbs of the accountant and the audit have subcommands.
             let nested = verb.get_subcommands().any(|inner: &Command| inner.get_name() != "help");
             assert!(!nested || NO_TABLE.contains(&name), "{name}");
         }

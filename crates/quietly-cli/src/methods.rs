@@ -4,10 +4,9 @@ use quietly::{Link, Method};
 use serde_json::json;
 
 use crate::{
-    failure::Failure,
-    recipe,
-    screen::{Screen, WIDTH},
-    words,
+    error::Failure,
+    fit, format,
+    terminal::{Screen, WIDTH},
 };
 
 #[derive(Args, Debug)]
@@ -21,7 +20,7 @@ pub(crate) struct Methods {
 
 /// Lists the methods, or tells about one.
 pub(crate) fn run(asked: &Methods, screen: &mut Screen) -> Result<(), Failure> {
-    let one = asked.name.as_deref().map(recipe::method).transpose()?;
+    let one = asked.name.as_deref().map(fit::method).transpose()?;
     let chosen: Vec<Method> = one.map_or(Method::ALL.to_vec(), |m| vec![m]);
     if asked.json {
         let all: Vec<_> =
@@ -42,7 +41,7 @@ pub(crate) fn run(asked: &Methods, screen: &mut Screen) -> Result<(), Failure> {
             lines.push(("from     ", about.from));
         }
         for (head, text) in lines {
-            let text = words::wrap(text, "           ", WIDTH);
+            let text = format::wrap(text, "           ", WIDTH);
             screen.say(&format!("  {head}{}", &text[2 + head.len()..]))?;
         }
     }

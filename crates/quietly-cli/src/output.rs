@@ -1,11 +1,11 @@
-//! Files that are whole or not there.
+//! Output files and folders: written completely, or not at all.
 use std::{
     fs::{self, File},
     io::{self, BufWriter, Read, Write},
     path::{Path, PathBuf},
 };
 
-use crate::{failure::Failure, stop};
+use crate::{error::Failure, interrupt};
 
 /// A file under a name of its own until it is complete; removed if it never is, also by ctrl-C.
 pub(crate) struct Output {
@@ -32,7 +32,7 @@ impl Output {
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.into());
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         let partial = target.with_file_name(format!(".{name}.{}.partial", std::process::id()));
-        stop::guard(&partial);
+        interrupt::guard(&partial);
         let file = File::create(&partial).map_err(|e| Failure::file(path, &e))?;
         Ok(Output { path: target, partial: Some(partial), file: opened(file) })
     }
@@ -50,7 +50,9 @@ impl Output {
             file.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| match &self
                 .partial
             {
-                Some(partial) => file.sync_all().and_then(|()| stop::rename(partial, &self.path)),
+                Some(partial) => {
+                    file.sync_all().and_then(|()| interrupt::rename(partial, &self.path))
+                }
                 None => Ok(()),
             });
         let done = if self.partial.is_none() { had_enough(done, ()) } else { done };
@@ -76,7 +78,7 @@ impl Drop for Output {
     fn drop(&mut self) {
         // Renamed if it was finished; otherwise nobody wants it.
         self.file = None;
-        self.partial.iter().for_each(|partial| stop::remove(partial));
+        self.partial.iter().for_each(|partial| interrupt::remove(partial));
     }
 }
 
@@ -120,13 +122,13 @@ pub(crate) fn keep_inputs(path: &Path, inputs: &[PathBuf]) -> Result<(), Failure
     Ok(())
 }
 
-/// Writes a whole file, or nothing.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+/// Writes a complete file, or nothing at all.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     Output::create(path)?.write_and_finish(bytes)
 }
 
-/// Whether a new folder could stand there. Nothing stays behind.
-pub(crate) fn probe_folder(path: &Path) -> Result<(), Failure> {
+/// Checks that a new folder can be created at `path`. Leaves nothing behind.
+pub fn probe_folder(path: &Path) -> Result<(), Failure> {
     if path.exists() {
         return Err(Failure::Folder(path.display().to_string()));
     }
@@ -136,10 +138,10 @@ pub(crate) fn probe_folder(path: &Path) -> Result<(), Failure> {
         .map_err(|e| Failure::file(path, &e))
 }
 
-/// Writes a new folder with all of these files, or nothing.
-pub(crate) fn write_folder(path: &Path, files: &[(&str, &[u8])]) -> Result<(), Failure> {
+/// Writes a new folder with all of these files, or nothing at all.
+pub fn write_folder(path: &Path, files: &[(&str, &[u8])]) -> Result<(), Failure> {
     let partial = partial_folder(path);
-    stop::guard(&partial);
+    interrupt::guard(&partial);
     let write = || -> io::Result<()> {
         fs::create_dir(&partial)?;
         for (name, bytes) in files {
@@ -147,10 +149,10 @@ pub(crate) fn write_folder(path: &Path, files: &[(&str, &[u8])]) -> Result<(), F
             file.write_all(bytes)?;
             file.sync_all()?;
         }
-        stop::rename(&partial, path)
+        interrupt::rename(&partial, path)
     };
     let done = write();
-    stop::remove(&partial);
+    interrupt::remove(&partial);
     done.map_err(|e| Failure::file(path, &e))
 }
 

@@ -1,5 +1,5 @@
 //! The privacy curve, drawn small.
-use crate::words;
+use crate::format;
 
 const COLUMNS: usize = 56;
 const ROWS: usize = 8;
@@ -37,7 +37,7 @@ pub(crate) fn draw(curve: &[(f64, f64)], asked: (f64, f64)) -> String {
     let mut lines = vec!["  epsilon".to_string()];
     for (i, cells) in grid.iter().enumerate() {
         let label = match i {
-            0 => words::high(top),
+            0 => format::high(top),
             i if i == ROWS - 1 => "0".into(),
             _ => String::new(),
         };

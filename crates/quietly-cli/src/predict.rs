@@ -6,10 +6,10 @@ use quietly::{Classified, Link, Model, ReadOptions};
 use serde_json::json;
 
 use crate::{
-    failure::Failure,
+    error::Failure,
     output::{self, Output},
-    screen::{Progress, Screen},
     tables::Files,
+    terminal::{Progress, Screen},
 };
 
 #[derive(Args, Debug)]

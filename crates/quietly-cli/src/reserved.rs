@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{failure::Failure, output, stop};
+use crate::{error::Failure, interrupt, output};
 
 /// The place of a file that is written later. Nothing is left of it if it never is.
 pub(crate) struct Reserved {
@@ -39,7 +39,7 @@ impl Reserved {
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.into());
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         let partial = target.with_file_name(format!(".{name}.partial"));
-        let file = stop::guard_new(&partial, || lock(&partial, path))?;
+        let file = interrupt::guard_new(&partial, || lock(&partial, path))?;
         let mut reserved = Reserved { path: target, partial: Some((partial, file)), force };
         if reserved.path.exists() && !force {
             return Err(Failure::Exists(path.display().to_string()));
@@ -101,7 +101,7 @@ impl Reserved {
             }
             fs::rename(&self.path, free(&self.path))?;
         }
-        stop::rename(partial, &self.path)
+        interrupt::rename(partial, &self.path)
     }
 }
 
@@ -109,7 +109,7 @@ impl Drop for Reserved {
     fn drop(&mut self) {
         // Renamed if it was written; otherwise nobody wants it.
         if let Some((partial, _)) = &self.partial {
-            stop::remove(partial);
+            interrupt::remove(partial);
         }
     }
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use quietly_accounting::{Error, Event};
 use serde_json::{Map, Value};
 
-use crate::{failure::Failure, number::Count, words};
+use crate::{error::Failure, format, parse::Count};
 
 /// What is set by `account` and found by `calibrate`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,7 +20,7 @@ impl Dial {
     /// The flag without its dashes.
     pub(crate) fn flag(self) -> &'static str {
         match self {
-            Dial::Noise => "noise",
+            Dial::Noise => "noise-multiplier",
             Dial::Scale => "scale",
             Dial::EpsilonEach => "epsilon-each",
         }
@@ -57,7 +57,7 @@ impl Plan {
 
     /// The parameters as a JSON object.
     pub(crate) fn parameters(&self, setting: Option<f64>) -> Value {
-        let dial = setting.map(|x| (self.dial.flag(), words::json(x)));
+        let dial = setting.map(|x| (self.dial.flag(), format::json(x)));
         let all = dial.into_iter().chain(self.flags.iter().cloned());
         Value::Object(
             all.map(|(flag, value)| (flag.replace('-', "_"), value)).collect::<Map<_, _>>(),
@@ -66,7 +66,7 @@ impl Plan {
 
     /// The flags as one would type them again.
     pub(crate) fn typed(&self, setting: Option<f64>) -> String {
-        let dial = setting.map(|x| (self.dial.flag(), words::json(x)));
+        let dial = setting.map(|x| (self.dial.flag(), format::json(x)));
         let mut text = self.name.to_string();
         for (flag, value) in self.flags.iter().cloned().chain(dial) {
             match value {
@@ -151,18 +151,18 @@ impl Scheme for Laplace {
 
 /// The exponential mechanism.
 #[derive(Args, Debug)]
-pub(crate) struct Selection {
+pub(crate) struct Exponential {
     /// How many choices are made
     #[arg(long, value_name = "T", default_value = "1")]
     steps: Count,
 }
 
-impl Scheme for Selection {
+impl Scheme for Exponential {
     fn plan(&self) -> Result<Plan, Failure> {
         let steps = self.steps.get("steps")?;
         let flags = vec![("steps", self.steps.json())];
-        Ok(Plan::new("selection", Dial::EpsilonEach, flags, move |each| {
-            Event::selection(each).map_err(called("epsilon", "epsilon-each"))?.repeat(steps)
+        Ok(Plan::new("exponential", Dial::EpsilonEach, flags, move |each| {
+            Event::exponential(each).map_err(called("epsilon", "epsilon-each"))?.repeat(steps)
         }))
     }
 }
@@ -170,9 +170,9 @@ impl Scheme for Selection {
 /// Poisson samples.
 #[derive(Args, Debug)]
 pub(crate) struct Poisson {
-    /// Chance of each record to join each step, on its own
+    /// Sampling rate: each row joins each step with this probability, independently
     #[arg(long, value_name = "Q")]
-    rate: crate::number::Number,
+    sampling_rate: crate::parse::Number,
     /// How many noisy sums are released
     #[arg(long, value_name = "T")]
     steps: Count,
@@ -180,8 +180,8 @@ pub(crate) struct Poisson {
 
 impl Scheme for Poisson {
     fn plan(&self) -> Result<Plan, Failure> {
-        let (rate, steps) = (self.rate.0, self.steps.get("steps")?);
-        let flags = vec![("rate", words::json(rate)), ("steps", self.steps.json())];
+        let (rate, steps) = (self.sampling_rate.0, self.steps.get("steps")?);
+        let flags = vec![("sampling-rate", format::json(rate)), ("steps", self.steps.json())];
         Ok(Plan::new("poisson", Dial::Noise, flags, move |noise| {
             Event::poisson(rate, noise)?.repeat(steps)
         }))
@@ -219,7 +219,7 @@ impl Scheme for FixedSize {
 
 /// Random allocation.
 #[derive(Args, Debug)]
-pub(crate) struct Allocation {
+pub(crate) struct RandomAllocation {
     /// Steps in one pass
     #[arg(long, value_name = "T")]
     steps: Count,
@@ -231,7 +231,7 @@ pub(crate) struct Allocation {
     epochs: Count,
 }
 
-impl Scheme for Allocation {
+impl Scheme for RandomAllocation {
     fn plan(&self) -> Result<Plan, Failure> {
         let (steps, select) = (self.steps.get("steps")?, self.select.get("select")?);
         let epochs = self.epochs.get("epochs")?;
@@ -241,8 +241,8 @@ impl Scheme for Allocation {
             ("select", self.select.json()),
             ("epochs", self.epochs.json()),
         ];
-        Ok(Plan::new("allocation", Dial::Noise, flags, move |noise| {
-            Event::allocation(steps, select, noise)?
+        Ok(Plan::new("random-allocation", Dial::Noise, flags, move |noise| {
+            Event::random_allocation(steps, select, noise)?
                 .repeat(epochs)
                 .map_err(called("steps", "epochs"))
         }))
@@ -270,7 +270,7 @@ impl Scheme for Shuffle {
         };
         let note = "a shuffle is charged as one full release per pass, without amplification: its blocks \
                     have fixed sizes, so that who takes whose place gives a record away. To be charged for less, \
-                    draw each record's step on its own: `quietly account allocation`.";
+                    draw each record's step on its own: `quietly account random-allocation`.";
         Ok(Plan { note: Some(note), ..Plan::new("shuffle", Dial::Noise, flags, event) })
     }
 }
@@ -304,13 +304,16 @@ mod tests {
     #[test]
     fn a_plan_can_be_typed_again() {
         let flags = vec![
-            ("rate", words::json(0.01)),
+            ("sampling-rate", format::json(0.01)),
             ("full", true.into()),
             ("bands", vec![1.0, 0.5].into()),
         ];
         let plan = Plan::new("poisson", Dial::Noise, flags, Event::gaussian);
-        assert_eq!(plan.typed(Some(118.0)), "poisson --rate 0.01 --full --bands 1,0.5 --noise 118");
-        assert_eq!(plan.parameters(None)["rate"], 0.01);
+        assert_eq!(
+            plan.typed(Some(118.0)),
+            "poisson --sampling-rate 0.01 --full --bands 1,0.5 --noise-multiplier 118"
+        );
+        assert_eq!(plan.parameters(None)["sampling_rate"], 0.01);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use quietly::{ColumnCurves, Curves, Model, kan::Trained};
 use serde_json::{Value, json};
 
 use crate::{
-    failure::Failure, fit, number::Count, output, screen::Screen, show::panels::Panels, words,
+    error::Failure, fit, format, output, parse::Count, show::panels::Panels, terminal::Screen,
 };
 
 mod curves;
@@ -98,7 +98,7 @@ fn curved(
     let output = look.output.as_ref().map(|path| path.display().to_string());
     if look.json {
         let each = |column: &ColumnCurves| -> Value {
-            json!({ "column": column.name, "effect": words::json(column.effect) })
+            json!({ "column": column.name, "effect": format::json(column.effect) })
         };
         let effects: Vec<Value> = curves.columns.iter().map(each).collect();
         return Ok(screen.say_json(&json!({

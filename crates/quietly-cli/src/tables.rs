@@ -6,8 +6,8 @@ use quietly::{Budget, Encoding, Format, Key, Neighbours, ReadOptions, Schema, So
 
 use crate::{
     args::Relation,
-    failure::Failure,
-    number::{Count, Number},
+    error::Failure,
+    parse::{Count, Number},
 };
 
 /// Files that make one table.

@@ -1,4 +1,4 @@
-//! Methods side by side: who takes part, many fits at once, and what they come to.
+//! Comparisons of methods: the candidates, many fits in parallel, and a summary of their results.
 use std::sync::{
     Mutex,
     atomic::{AtomicUsize, Ordering},
@@ -7,47 +7,44 @@ use std::sync::{
 use quietly::{Budget, Error, Link, Method, Plan, Regression};
 use serde_json::{Value, json};
 
-use crate::words;
+use crate::format;
 
 /// A method with its settings.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Entrant {
-    /// What it is called in tables and pictures.
-    pub(crate) name: String,
-    pub(crate) method: Method,
-    pub(crate) steps: Option<u64>,
-    pub(crate) radius: Option<f64>,
+pub struct Entrant {
+    /// Its name in tables and charts.
+    pub name: String,
+    /// The algorithm.
+    pub method: Method,
+    /// How many steps it takes; planned if none.
+    pub steps: Option<u64>,
+    /// The bound on the weights, for methods that need one.
+    pub radius: Option<f64>,
 }
 
 impl Entrant {
-    /// A method as it comes.
-    pub(crate) fn new(method: Method) -> Entrant {
+    /// A method with its default parameters.
+    pub fn new(method: Method) -> Entrant {
         Entrant { name: method.name().into(), method, steps: None, radius: None }
     }
 
     /// The fit without noise.
-    pub(crate) fn plain() -> Entrant {
+    pub fn plain() -> Entrant {
         Entrant { name: "least squares".into(), ..Entrant::new(Method::Exact) }
     }
 
-    /// Whether it wants public rows of the same columns.
-    pub(crate) fn needs_public_rows(&self) -> bool {
+    /// Whether it needs public rows with the same columns.
+    pub fn needs_public_rows(&self) -> bool {
         self.method.wants_public_rows()
     }
 
-    /// Whether it wants a bound on the weights.
-    pub(crate) fn needs_radius(&self) -> bool {
+    /// Whether it needs a bound on the weights.
+    pub fn needs_radius(&self) -> bool {
         self.method == Method::DpPgd
     }
 
-    /// What it would do with such a table.
-    pub(crate) fn plan(
-        &self,
-        link: Link,
-        rows: u64,
-        width: usize,
-        budget: Budget,
-    ) -> Result<Plan, Error> {
+    /// Its plan for such a table.
+    pub fn plan(&self, link: Link, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
         let mut regression = Regression::new(link).method(self.method);
         if let Some(steps) = self.steps {
             regression = regression.steps(steps);
@@ -61,15 +58,16 @@ impl Entrant {
         regression.plan(rows, width, budget)
     }
 
-    /// The method that a plan really takes, if it is not the one that was asked for.
-    pub(crate) fn stand_in(&self, plan: &Plan) -> Option<&'static str> {
-        let same = plan.method == self.method || self.method == Method::Auto;
-        (!same).then(|| plan.method.name())
+    /// The method of a plan, if it differs from the one that was asked for.
+    pub fn stand_in(&self, plan: &Plan) -> Option<&'static str> {
+        let same = plan.method() == self.method || self.method == Method::Auto;
+        (!same).then(|| plan.method().name())
     }
 }
 
-/// Does all jobs on so many threads; results stand in the order of the jobs. `told` hears how many are done.
-pub(crate) fn all<J: Sync, T: Send>(
+/// Does all jobs on so many threads; results are in the order of the jobs. `told` is called with the
+/// number of jobs that are done.
+pub fn all<J: Sync, T: Send>(
     jobs: &[J],
     threads: usize,
     told: &(impl Fn(usize) + Sync),
@@ -92,17 +90,20 @@ pub(crate) fn all<J: Sync, T: Send>(
     results.into_iter().map(|r| r.into_inner().expect("written").expect("done")).collect()
 }
 
-/// The middle of some results, and where the middle half of them lies.
+/// The median of some results and their quartiles.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Spread {
-    pub(crate) median: f64,
-    pub(crate) low: f64,
-    pub(crate) high: f64,
+pub struct Spread {
+    /// The median.
+    pub median: f64,
+    /// The lower quartile.
+    pub low: f64,
+    /// The upper quartile.
+    pub high: f64,
 }
 
 impl Spread {
-    /// Of at least one value. What is no number counts as the worst.
-    pub(crate) fn of(values: &[f64]) -> Spread {
+    /// The summary of at least one value. NaN counts as the worst.
+    pub fn of(values: &[f64]) -> Spread {
         let mut sorted: Vec<f64> =
             values.iter().map(|v| if v.is_nan() { f64::INFINITY } else { *v }).collect();
         sorted.sort_by(f64::total_cmp);
@@ -116,8 +117,9 @@ impl Spread {
         Spread { median: at(0.5), low: at(0.25), high: at(0.75) }
     }
 
-    pub(crate) fn json(&self) -> Value {
-        let [median, low, high] = [self.median, self.low, self.high].map(words::json);
+    /// As JSON.
+    pub fn json(&self) -> Value {
+        let [median, low, high] = [self.median, self.low, self.high].map(format::json);
         json!({ "median": median, "lower_quartile": low, "upper_quartile": high })
     }
 }

@@ -102,8 +102,8 @@ fn all_models_and_methods_run_by_name() {
         "faster-dpsgd-sc",
     ] {
         let found = accuracy(&format!(
-            "logistic --target label --features a,b --neighbours replace-one --constraint l2 --radius 4 --ridge 0.01 --theta 2 \
-             --rate 0.1 --method {method}"
+            "logistic --target label --features a,b --neighbours replace-one --constraint l2 --radius 4 --ridge 0.01 --growth-exponent 2 \
+             --growth-constant 0.1 --method {method}"
         ));
         assert!(found > 0.65, "{method}: {found}");
     }
@@ -135,15 +135,15 @@ fn what_does_not_go_together_is_refused() {
             "growth",
         ),
         (
-            "logistic --target label --method psa-ii --neighbours replace-one --constraint l2 --theta 1 --rate 1",
+            "logistic --target label --method psa-ii --neighbours replace-one --constraint l2 --growth-exponent 1 --growth-constant 1",
             "theta must be above 1",
         ),
         ("logistic --target label --method dp-gd --delta 0", "delta"),
         ("logistic --target label --method full-batch", "method"),
         ("logistic --target label --constraint cube", "l1, l2, linf or simplex"),
         ("logistic --target label --constraint l2 --radius 0", "radius"),
-        ("quantile --target y --level 1", "level"),
-        ("linear --target y --level 0.5", "only a quantile has a level"),
+        ("quantile --target y --quantile 1", "level"),
+        ("linear --target y --quantile 0.5", "only quantile regression has it"),
         ("linear --target y --delta 0", "delta"),
         ("logistic --target label --ridge -1", "ridge"),
         ("linear --target y --method amp --constraint l2 --radius nan", "radius"),

@@ -1,4 +1,4 @@
-//! `quietly diagnose` and `quietly reproduce features`, as a user would run them.
+//! `quietly diagnose`, as a user would run it.
 mod run;
 use run::Folder;
 
@@ -138,26 +138,5 @@ fn no_row_can_stop_a_private_estimate() {
     for table in ["a,b,c,label\n", "a,b,c,label\nx,,nan,who\n", "a,b,c,label\n1,2,3,sick\n"] {
         folder.write("t.csv", table);
         folder.good("diagnose t.csv --target label --epsilon 1 --spend 0.1");
-    }
-}
-
-#[test]
-fn feature_learning_is_reproduced_in_a_folder() {
-    let folder = Folder::new();
-    let said = folder.good("reproduce features --tiny --output r");
-    assert!(said.contains("11 pictures"), "{said}");
-    let report = folder.read("r/report.md");
-    for part in [
-        "Signal and noise in the filters",
-        "NO guarantee",
-        "Diagnoses and test errors",
-        "Phase diagram",
-    ] {
-        assert!(report.contains(part), "{part}");
-    }
-    let again = folder.good("reproduce features --tiny --output s --threads 1");
-    assert_eq!(said.lines().nth(1), again.lines().nth(1));
-    for file in ["figure-2a.svg", "figure-2h.svg", "phases.svg", "collapse.svg"] {
-        assert_eq!(folder.read(&format!("r/{file}")), folder.read(&format!("s/{file}")), "{file}");
     }
 }

@@ -82,7 +82,7 @@ fn large_table(folder: &Folder) {
     writer.close().unwrap();
 }
 
-const PREPARE: &str = "prepare large.parquet --steps 21 --output p --threads 1";
+const PREPARE: &str = "partition large.parquet --steps 21 --output p --threads 1";
 
 /// Everything below a folder, whatever its name.
 fn below(folder: &Path) -> usize {
@@ -153,7 +153,7 @@ fn leftovers_are_removed_and_others_are_not() {
     fs::copy(folder.path("large.parquet"), other.join("part-000000.parquet")).unwrap();
     folder.bad(&PREPARE.replace("output p", "output q"), "Q05", 2);
     fs::remove_file(place.join("prepared.json")).unwrap();
-    folder.bad("prepare p/part-000000.parquet --steps 21 --output p", "Q05", 2);
+    folder.bad("partition p/part-000000.parquet --steps 21 --output p", "Q05", 2);
     assert!(place.join("part-000000.parquet").exists() && below(&other) == 1);
 }
 

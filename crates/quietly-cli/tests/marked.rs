@@ -116,7 +116,7 @@ fn no_verb_tells_a_cell() {
         "evaluate linear.quietly T".into(),
         "evaluate linear.quietly T --epsilon 1 --seed 1".into(),
         "evaluate classes.quietly T".into(),
-        "prepare T --steps 2 --output prepared --seed 1".into(),
+        "partition T --steps 2 --output prepared --seed 1".into(),
         "compare linear T --target y --schema s.toml --epsilons 1 --seeds 1 --methods full-batch"
             .into(),
         "diagnose T --target c --schema s.toml --epsilon 1 --spend 0.1 --seed 1".into(),

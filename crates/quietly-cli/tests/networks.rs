@@ -151,7 +151,7 @@ fn a_changed_certificate_is_not_shown() {
 fn what_is_read_is_not_written_over() {
     let folder = folder();
     let before = folder.read("s.toml");
-    let fit = "fit kan t.csv --target kind --schema s.toml --epsilon 8 --passes 2";
+    let fit = "fit kan t.csv --target kind --schema s.toml --epsilon 8 --epochs 2";
     folder.bad(&format!("{fit} --output s.toml"), "C10", 1);
     assert_eq!(folder.read("s.toml"), before);
     folder.bad(&format!("{fit} --public t.csv"), "Q02", 1);
@@ -162,15 +162,17 @@ fn samplers_and_noises_that_do_not_go_together_are_refused_before_rows_are_read(
     let folder = folder();
     let plan = "plan kan s.toml --target same --features a,b,c --epsilon 2";
     for (flags, words) in [
-        ("--sampling fixed-size", "fixed-size batches need replace-one"),
-        ("--noise lambda=1", "below 1"),
-        ("--noise lambda=0.5 --sampling poisson --neighbours replace-one", "add-remove"),
-        ("--noise tree --sampling bins", "one part each"),
-        ("--basis 3", "more than the degree"),
-        ("--clip 0", "clip"),
-        ("--batches 4000", "no more than rows"),
+        ("--sampler fixed-size", "fixed-size batches need replace-one"),
+        ("--noise-correlation lambda=1", "below 1"),
+        ("--noise-correlation lambda=0.5 --sampler poisson --neighbours replace-one", "add-remove"),
+        ("--noise-correlation tree --sampler balls-and-bins", "one part each"),
+        ("--spline-basis 3", "more than the degree"),
+        ("--clipping-norm 0", "clip"),
+        ("--batches-per-epoch 4000", "no more than rows"),
     ] {
         let message = folder.bad(&format!("{plan} {flags}"), "Q02", 1);
         assert!(message.contains(words), "{flags}: {message}");
     }
+    let old = folder.bad(&format!("{plan} --hidden 3"), "C05", 2);
+    assert!(old.contains("--hidden is called --hidden-layer-sizes now"), "{old}");
 }

@@ -36,7 +36,7 @@ fn expanded_features_are_planned_fitted_saved_and_predicted_with() {
     let said = folder.good(&format!("plan logistic s.toml {} --expand splines=5", &INSIDE[16..]));
     assert!(said.contains("on 4 features (5 splines for each number: 12 in all)"), "{said}");
     assert!(said.contains("next: quietly fit logistic") && said.contains(" --expand splines=5"));
-    let plan = folder.json(&format!("plan logistic s.toml {} --expand waves=20", &INSIDE[16..]));
+    let plan = folder.json(&format!("plan logistic s.toml {} --expand fourier=20", &INSIDE[16..]));
     assert_eq!((&plan["expansion"]["by"], &plan["width"]), (&json!("waves"), &json!(20)));
 
     let accuracy = |flags: &str| {
@@ -48,7 +48,7 @@ fn expanded_features_are_planned_fitted_saved_and_predicted_with() {
             .for_each(|name| std::fs::remove_file(folder.path(name)).unwrap());
         found
     };
-    let [plain, splines, waves] = ["", " --expand splines", " --expand waves"].map(accuracy);
+    let [plain, splines, waves] = ["", " --expand splines", " --expand fourier"].map(accuracy);
     assert!(plain < 0.65 && splines > 0.9 && waves > 0.85, "{plain}, {splines}, {waves}");
 
     let fit = folder
@@ -94,12 +94,12 @@ fn least_squares_bend_too() {
 fn what_cannot_be_expanded_is_refused_before_anything_is_read() {
     let folder = circle();
     let fit = |rest: &str| format!("fit logistic t.csv {INSIDE} {rest}");
-    for wrong in ["spline", "splines=x", "waves="] {
+    for wrong in ["spline", "splines=x", "fourier="] {
         let said = folder.bad(&fit(&format!("--expand {wrong}")), "Q02", 1);
         assert!(said.contains("splines=P"), "{said}");
     }
     assert!(folder.bad(&fit("--expand splines=3"), "Q02", 1).contains("more than their degree"));
-    assert!(folder.bad(&fit("--expand waves=1"), "Q02", 1).contains("from 2"));
+    assert!(folder.bad(&fit("--expand fourier=1"), "Q02", 1).contains("from 2"));
     let kan = format!("fit kan t.csv {INSIDE} --expand splines");
     assert!(folder.bad(&kan, "Q02", 1).contains("--expand splines"));
     let one = "fit linear t.csv --schema s.toml --target square --features a,b --epsilon 1 --method one-pass";

@@ -1,27 +1,27 @@
-//! Encoded rows on their way from a file, and the cheap bookkeeping of null records.
-use crate::{encoding::Nulls, plan::Row};
+//! A block of encoded rows, and the positions of its null rows.
+use crate::{column_decoder::DenseRow, encoding::NullRows};
 
-/// Some rows, encoded, in the order of the file. This is somebody's data: it cannot be printed.
+/// Encoded rows in the order of the file. They are private: a block cannot be printed.
 #[derive(Clone, Default)]
 pub struct Block {
-    /// How many rows there are. Null records are left out, unless they keep their places.
+    /// The number of rows. Null rows are not among them, unless they keep their positions.
     pub rows: usize,
-    /// How many features a row has.
+    /// The number of features of a row.
     pub width: usize,
     /// All features, row after row, each within [-1, 1].
     pub features: Vec<f64>,
-    /// The target of every row; 0 where there is no target or none is read, NaN for a null record
-    /// that keeps its place.
+    /// The target of every row: 0 where no target is read, NaN for a null row that keeps its
+    /// position.
     pub target: Vec<f64>,
-    /// The places of the null records, counted among all records of the block: some methods go by the place of a row, which
-    /// must not depend on what is in the rows before it.
+    /// The positions of dropped null rows among all rows of the block. Some algorithms use the
+    /// position of a row, which must not depend on the cells of the rows before it.
     pub nulls: Vec<usize>,
-    /// How many of [`Source::bytes`](crate::Source::bytes) have been read with this block.
+    /// How many of [`Source::bytes`](crate::Source::bytes) are read up to the end of this block.
     pub position: u64,
 }
 
 impl Block {
-    /// Empties the block for other rows, and keeps its memory.
+    /// Removes all rows and keeps the memory.
     pub(crate) fn restart(&mut self, width: usize, position: u64) {
         (self.rows, self.width, self.position) = (0, width, position);
         self.features.clear();
@@ -29,17 +29,18 @@ impl Block {
         self.nulls.clear();
     }
 
-    /// Adds a row, unless `fill` says that it is the null record.
+    /// Adds a row. It is a null row if `fill` returns false.
     #[inline]
-    pub(crate) fn push(&mut self, nulls: Nulls, fill: impl FnOnce(&mut Row<'_>) -> bool) {
+    pub(crate) fn push(&mut self, nulls: NullRows, fill: impl FnOnce(&mut DenseRow<'_>) -> bool) {
         let start = self.features.len();
         self.features.resize(start + self.width, 0.0);
         let mut target = 0.0;
-        let kept = fill(&mut Row { features: &mut self.features[start..], target: &mut target });
+        let kept =
+            fill(&mut DenseRow { features: &mut self.features[start..], target: &mut target });
         if kept {
             self.target.push(target);
             self.rows += 1;
-        } else if nulls == Nulls::Stay {
+        } else if nulls == NullRows::Keep {
             self.features[start..].fill(0.0);
             self.target.push(f64::NAN);
             self.rows += 1;
@@ -49,7 +50,7 @@ impl Block {
         }
     }
 
-    /// Makes room for so many more rows, and no more.
+    /// Reserves memory for exactly `rows` more rows.
     pub(crate) fn reserve(&mut self, rows: usize) {
         self.features.reserve_exact(rows * self.width);
         self.target.reserve_exact(rows);
@@ -64,10 +65,10 @@ impl Block {
         (&mut self.features[features..], &mut self.target[target..])
     }
 
-    /// Leaves out those of the last rows that are not kept, or makes them null where they stay.
-    pub(crate) fn retain_last(&mut self, kept: &[bool], nulls: Nulls) {
+    /// Drops those of the last rows that are not kept, or makes them null rows in place.
+    pub(crate) fn retain_last(&mut self, kept: &[bool], nulls: NullRows) {
         let first = self.rows - kept.len();
-        if nulls == Nulls::Stay {
+        if nulls == NullRows::Keep {
             for row in (first..self.rows).filter(|row| !kept[row - first]) {
                 self.features[row * self.width..(row + 1) * self.width].fill(0.0);
                 self.target[row] = f64::NAN;

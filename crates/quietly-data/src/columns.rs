@@ -1,4 +1,4 @@
-//! Arrow columns to rows.
+//! Decodes Arrow columns to rows.
 use arrow_array::{
     Array, ArrowPrimitiveType, RecordBatch,
     cast::AsArray,
@@ -12,13 +12,13 @@ use arrow_schema::DataType;
 use crate::{
     Notation,
     block::Block,
-    plan::{Cell, Plan, Row, number_or_nan},
+    column_decoder::{ColumnDecoder, DenseRow, RowDecoder, number_or_nan},
 };
 
-/// So many numbers are turned from columns to rows at a time: they stay in the nearest cache.
+/// Numbers that are transposed at a time, so that they stay in the L1 cache.
 const TILE: usize = 3 << 10;
 
-/// Whether cells of this type can be read.
+/// Whether cells of this type can be decoded.
 pub(crate) fn readable(data_type: &DataType) -> bool {
     use DataType::*;
     match data_type {
@@ -30,11 +30,11 @@ pub(crate) fn readable(data_type: &DataType) -> bool {
     }
 }
 
-/// What a type is, in a word. Its own name may hold names of nested columns, which only the file says.
+/// A type in plain words. Its Arrow name may contain names of nested columns, which are not public.
 pub(crate) fn kind(data_type: &DataType) -> &'static str {
     use DataType::*;
     match data_type {
-        // Texts of files are read as bytes.
+        // Text in files is read as bytes.
         Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView => "text",
         Boolean => "true or false",
         Dictionary(_, values) => kind(values),
@@ -50,23 +50,23 @@ pub(crate) fn kind(data_type: &DataType) -> &'static str {
     }
 }
 
-/// Encodes the rows of a batch that holds the columns `used` of the plan.
-pub(crate) fn decode(batch: &RecordBatch, used: &[usize], plan: &Plan, block: &mut Block) {
-    in_tiles(batch.num_rows(), plan, block, |tile, start, count| {
+/// Decodes a batch that holds the columns `used` of the table.
+pub(crate) fn decode(batch: &RecordBatch, used: &[usize], decoder: &RowDecoder, block: &mut Block) {
+    in_tiles(batch.num_rows(), decoder, block, |tile, start, count| {
         for (column, index) in batch.columns().iter().zip(used) {
-            tile.fill(&column.slice(start, count), &plan.cells[*index]);
+            tile.fill(&column.slice(start, count), &decoder.cells[*index]);
         }
     });
 }
 
-/// Adds so many rows, a few at a time: `fill` is told the first of them and their number.
+/// Adds `rows` rows to a block, tile by tile. `fill` gets the first row of a tile and its size.
 pub(crate) fn in_tiles(
     rows: usize,
-    plan: &Plan,
+    decoder: &RowDecoder,
     block: &mut Block,
     fill: impl Fn(&mut Tile<'_>, usize, usize),
 ) {
-    let width = plan.width;
+    let width = decoder.width;
     block.reserve(rows);
     let step = (TILE / width).clamp(64, 1024);
     let mut all_kept = vec![true; step.min(rows)];
@@ -77,12 +77,12 @@ pub(crate) fn in_tiles(
         let (features, target) = block.grow(count);
         fill(&mut Tile { width, features, target, kept }, start, count);
         if all_kept[..count].contains(&false) {
-            block.retain_last(&all_kept[..count], plan.nulls);
+            block.retain_last(&all_kept[..count], decoder.nulls);
         }
     }
 }
 
-/// A few rows, to be filled column by column.
+/// A few rows that are filled column by column.
 pub(crate) struct Tile<'a> {
     pub(crate) width: usize,
     pub(crate) features: &'a mut [f64],
@@ -91,7 +91,7 @@ pub(crate) struct Tile<'a> {
 }
 
 impl Tile<'_> {
-    pub(crate) fn fill(&mut self, column: &dyn Array, cell: &Cell) {
+    pub(crate) fn fill(&mut self, column: &dyn Array, cell: &ColumnDecoder) {
         match column.data_type() {
             DataType::Float64 => self.numbers::<Float64Type>(column, cell, |x| x),
             DataType::Float32 => self.numbers::<Float32Type>(column, cell, f64::from),
@@ -130,7 +130,7 @@ impl Tile<'_> {
                     Err(_) => self.texts(self.kept.to_vec().iter().map(|_| None::<&str>), cell),
                 }
             }
-            // A column of nulls; others were refused when the file was opened.
+            // A column of nulls. Other types were refused when the file was opened.
             _ => self.texts(self.kept.to_vec().iter().map(|_| None::<&str>), cell),
         }
     }
@@ -138,14 +138,14 @@ impl Tile<'_> {
     fn numbers<T: ArrowPrimitiveType>(
         &mut self,
         column: &dyn Array,
-        cell: &Cell,
+        cell: &ColumnDecoder,
         number: impl Fn(T::Native) -> f64,
     ) {
         let column = column.as_primitive::<T>();
         let width = self.width;
         match (cell, column.nulls().filter(|nulls| nulls.null_count() > 0)) {
-            // The common case has a loop of its own.
-            (Cell::Number(place), None) => {
+            // A separate loop for the common case.
+            (ColumnDecoder::Number(place), None) => {
                 let features = self.features.chunks_exact_mut(width);
                 for ((row, kept), x) in features.zip(&mut *self.kept).zip(column.values()) {
                     match place.encode(number(*x)) {
@@ -160,16 +160,20 @@ impl Tile<'_> {
                 for (i, (((features, target), kept), x)) in all.enumerate() {
                     let null = nulls.is_some_and(|nulls| nulls.is_null(i));
                     let x = if null { f64::NAN } else { number(*x) };
-                    *kept &= cell.number(x, &mut Row { features, target });
+                    *kept &= cell.number(x, &mut DenseRow { features, target });
                 }
             }
         }
     }
 
-    fn texts<T: AsRef<[u8]>>(&mut self, texts: impl Iterator<Item = Option<T>>, cell: &Cell) {
+    fn texts<T: AsRef<[u8]>>(
+        &mut self,
+        texts: impl Iterator<Item = Option<T>>,
+        cell: &ColumnDecoder,
+    ) {
         let rows = self.features.chunks_exact_mut(self.width).zip(&mut *self.target);
         for (((features, target), kept), text) in rows.zip(&mut *self.kept).zip(texts) {
-            let row = &mut Row { features, target };
+            let row = &mut DenseRow { features, target };
             *kept &= match text {
                 Some(text) => cell.text(text.as_ref(), row),
                 None => cell.number(f64::NAN, row),

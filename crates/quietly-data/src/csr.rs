@@ -1,5 +1,5 @@
-//! Rows in memory without their zeros: a column of lists of (index, value), as scipy's matrices are kept. An index that is not
-//! there means 0, which is a value like any other.
+//! Sparse rows in memory: a column of lists of (index, value), as in scipy's CSR matrices. An index
+//! that is not listed means 0, which is a value like any other.
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, OffsetSizeTrait, RecordBatch,
     cast::AsArray,
@@ -9,17 +9,17 @@ use arrow_schema::DataType;
 
 use crate::{
     Sparse,
+    column_decoder::{ColumnDecoder, DenseRow, RowDecoder, RowWriter},
     columns::Tile,
-    encoding::Nulls,
+    encoding::NullRows,
     memory,
-    plan::{Cell, Fill, Plan, Row},
-    sparse::ThinRow,
+    sparse::SparseRow,
 };
 
-/// So many numbers are there at most while columns beside the sparse one are turned to rows.
+/// The most numbers that are held while the columns beside the sparse one are transposed.
 const TILE: usize = 1 << 18;
 
-/// What the values of such a column are, if the type is one.
+/// The type of the values, if this is the type of a sparse column.
 pub(crate) fn values(field: &DataType) -> Option<DataType> {
     let (DataType::List(item) | DataType::LargeList(item)) = field else { return None };
     let DataType::Struct(pair) = item.data_type() else { return None };
@@ -30,7 +30,7 @@ pub(crate) fn values(field: &DataType) -> Option<DataType> {
     fine.then(|| value.clone())
 }
 
-/// Hands every row of a column to `each`: the features that are there, in the order of the file, and what they are.
+/// Calls `each` with every row of a column: its number, and its pairs of index and value in order.
 fn rows(column: &ArrayRef, each: impl FnMut(usize, &mut dyn Iterator<Item = (usize, f64)>)) {
     match column.data_type() {
         DataType::List(_) => with_offsets::<i32>(column, each),
@@ -76,21 +76,27 @@ fn walk<O: OffsetSizeTrait, I: ArrowPrimitiveType, V: ArrowPrimitiveType>(
     let values = pairs[1].as_primitive::<V>().values();
     for (row, ends) in offsets.windows(2).enumerate() {
         let range = ends[0].as_usize()..ends[1].as_usize();
-        // An index below zero is beyond every table, as one above is.
+        // A negative index is outside the table, like one that is too large.
         let places =
             index[range.clone()].iter().map(|i| usize::try_from(place(*i)).unwrap_or(usize::MAX));
         each(row, &mut places.zip(values[range].iter().map(|x| number(*x))));
     }
 }
 
-/// Fills a tile with the rows of such a column: each is made dense, so that it is the row of a matrix, bit for bit. Of two
-/// values with one index the last counts, and a row with an index beyond the table cannot be read.
-pub(crate) fn fill(tile: &mut Tile<'_>, column: &ArrayRef, cells: &[Cell], nulls: Nulls) {
+/// Fills a tile with the rows of a sparse column. Each row is made dense first, so that it equals
+/// the row of a dense matrix bit for bit. Of two values with one index the last counts. A row with
+/// an index outside the table cannot be read.
+pub(crate) fn fill(
+    tile: &mut Tile<'_>,
+    column: &ArrayRef,
+    cells: &[ColumnDecoder],
+    nulls: NullRows,
+) {
     let mut dense = vec![0.0; cells.len()];
     let mut touched = Vec::new();
     rows(column, |row, pairs| {
         let features = &mut tile.features[row * tile.width..(row + 1) * tile.width];
-        let into = &mut Row { features, target: &mut tile.target[row] };
+        let into = &mut DenseRow { features, target: &mut tile.target[row] };
         let mut readable = true;
         for (index, x) in pairs {
             match dense.get_mut(index) {
@@ -101,7 +107,7 @@ pub(crate) fn fill(tile: &mut Tile<'_>, column: &ArrayRef, cells: &[Cell], nulls
         }
         let kept = match readable {
             true => cells.iter().zip(&dense).all(|(cell, x)| cell.number(*x, into)),
-            false => broken(cells, nulls, into),
+            false => unreadable(cells, nulls, into),
         };
         tile.kept[row] &= kept;
         for index in touched.drain(..) {
@@ -112,41 +118,44 @@ pub(crate) fn fill(tile: &mut Tile<'_>, column: &ArrayRef, cells: &[Cell], nulls
     });
 }
 
-/// A row that cannot be read: all cells are missing when predicting; otherwise it is the null record.
-fn broken(cells: &[Cell], nulls: Nulls, row: &mut impl Fill) -> bool {
-    nulls == Nulls::Filled && cells.iter().all(|cell| cell.number(f64::NAN, row))
+/// Fills a row that cannot be read: all its cells are missing in prediction. Otherwise it is a null
+/// row.
+fn unreadable(cells: &[ColumnDecoder], nulls: NullRows, row: &mut impl RowWriter) -> bool {
+    nulls == NullRows::Fill && cells.iter().all(|cell| cell.number(f64::NAN, row))
 }
 
-/// Encodes a batch with one such column without its zeros, if an absent cell is one: what is not there takes no time.
-pub(crate) fn decode_thin(batch: &RecordBatch, plan: &Plan, out: &mut Sparse) {
-    let step = (TILE / plan.width).clamp(1, 1024);
-    let (mut features, mut target) = (vec![0.0; step * plan.width], vec![0.0; step]);
-    let (mut kept, mut thin) = (vec![true; step], ThinRow::default());
-    let widths = memory::widths(batch, plan.cells.len());
+/// Decodes a batch with one sparse column to sparse rows. Cells that are not listed take no time.
+/// They must be encoded as 0.
+pub(crate) fn decode_sparse(batch: &RecordBatch, decoder: &RowDecoder, out: &mut Sparse) {
+    let step = (TILE / decoder.width).clamp(1, 1024);
+    let (mut features, mut target) = (vec![0.0; step * decoder.width], vec![0.0; step]);
+    let (mut kept, mut sparse_row) = (vec![true; step], SparseRow::default());
+    let widths = memory::widths(batch, decoder.cells.len());
     for start in (0..batch.num_rows()).step_by(step) {
         let count = step.min(batch.num_rows() - start);
         kept[..count].fill(true);
         target[..count].fill(0.0);
         let tile = &mut Tile {
-            width: plan.width,
-            features: &mut features[..count * plan.width],
+            width: decoder.width,
+            features: &mut features[..count * decoder.width],
             target: &mut target[..count],
             kept: &mut kept[..count],
         };
-        let (mut rest, mut slots, mut sparse) = (&plan.cells[..], Vec::new(), None);
+        let (mut rest, mut slots, mut sparse) = (&decoder.cells[..], Vec::new(), None);
         for (column, width) in batch.columns().iter().zip(&widths) {
             let (cells, after) = rest.split_at(*width);
             let part = column.slice(start, count);
             if values(part.data_type()).is_some() {
-                sparse = Some((part, cells, plan.cells.len() - rest.len()));
+                sparse = Some((part, cells, decoder.cells.len() - rest.len()));
             } else {
                 memory::fill_column(tile, &part, cells);
-                slots.extend(cells.iter().flat_map(Cell::slots));
+                slots.extend(cells.iter().flat_map(ColumnDecoder::slots));
             }
             rest = after;
         }
         let Some((column, cells, first)) = sparse else { return };
-        let nulls = plan.absent.null[first..first + cells.len()].iter().filter(|n| **n).count();
+        let nulls =
+            decoder.zero_row.null[first..first + cells.len()].iter().filter(|n| **n).count();
         let mut there = Vec::new();
         rows(&column, |row, pairs| {
             there.clear();
@@ -157,15 +166,16 @@ pub(crate) fn decode_thin(batch: &RecordBatch, plan: &Plan, out: &mut Sparse) {
                 there.dedup_by_key(|(index, _)| *index);
             }
             let dense = &mut tile.features[row * tile.width..(row + 1) * tile.width];
-            thin.add(out, plan.nulls, |into| {
+            sparse_row.add(out, decoder.nulls, |into| {
                 into.target(tile.target[row]);
                 for slot in slots.iter().filter(|slot| dense[**slot] != 0.0) {
                     into.feature(*slot, dense[*slot]);
                 }
                 if there.last().is_some_and(|(index, _)| *index >= cells.len()) {
-                    return broken(cells, plan.nulls, into) && tile.kept[row];
+                    return unreadable(cells, decoder.nulls, into) && tile.kept[row];
                 }
-                let met = there.iter().filter(|(index, _)| plan.absent.null[first + index]).count();
+                let met =
+                    there.iter().filter(|(index, _)| decoder.zero_row.null[first + index]).count();
                 tile.kept[row]
                     && met == nulls
                     && there.iter().all(|(index, x)| cells[*index].number(*x, into))

@@ -1,16 +1,16 @@
-//! CSV: the header, and pieces of whole records to rows.
+//! CSV: reads the header, and decodes chunks of whole rows.
 use std::borrow::Cow;
 
 use memchr::{memchr, memchr3};
 
 use crate::{
     block::Block,
+    column_decoder::{ColumnDecoder, DenseRow, RowDecoder},
     number,
-    plan::{Cell, Plan, Row},
-    text::{Close, closing_quote, skip_record},
+    text_chunks::{Close, closing_quote, skip_row},
 };
 
-/// The names in a header line, which ends at the first newline outside quotes: at most `most`.
+/// The names in a header line, at most `most`. The line ends at the first newline outside quotes.
 pub(crate) fn header(line: &[u8], delimiter: u8, most: usize) -> Vec<String> {
     let mut names = Vec::new();
     let mut at = 0;
@@ -19,7 +19,7 @@ pub(crate) fn header(line: &[u8], delimiter: u8, most: usize) -> Vec<String> {
             return names;
         }
         let Some(field) = field(line, at, delimiter) else {
-            // A quote without end: take the line as it stands.
+            // A quote is not closed: split the line as if there were none.
             let text = String::from_utf8_lossy(line);
             let cells = text.trim().split(delimiter as char);
             return cells.map(|n| n.trim().into()).take(most).collect();
@@ -32,7 +32,7 @@ pub(crate) fn header(line: &[u8], delimiter: u8, most: usize) -> Vec<String> {
     }
 }
 
-/// Where the first line ends; a line ends with LF, CR LF or CR.
+/// The end of the first line. A line ends with LF, CR LF or CR.
 pub(crate) fn line_end(text: &[u8]) -> Option<usize> {
     memchr::memchr2(b'\n', b'\r', text)
 }
@@ -47,38 +47,38 @@ pub(crate) fn sniff(line: &[u8]) -> u8 {
             *count += 1;
         }
     }
-    // The first of equals, so that a single column is a comma's.
+    // The first of equals, so that a single column gets a comma.
     let most = counts.iter().map(|(_, n)| *n).max();
     counts.into_iter().find(|(_, n)| Some(*n) == most).map_or(b',', |(d, _)| d)
 }
 
-/// Encodes the rows of a piece of text that holds whole records.
-pub(crate) fn decode(text: &[u8], delimiter: u8, plan: &Plan, block: &mut Block) {
-    // The characters of numbers cannot be told from such a delimiter at speed.
-    let plain = plan.notation.is_usual()
+/// Decodes a chunk of text that holds whole rows.
+pub(crate) fn decode(text: &[u8], delimiter: u8, decoder: &RowDecoder, block: &mut Block) {
+    // Numbers are parsed fast only if their characters cannot be the delimiter.
+    let plain = decoder.notation.is_usual()
         && !(delimiter.is_ascii_alphanumeric() || b"+-.".contains(&delimiter));
     let mut at = 0;
     while at < text.len() {
         match text[at..] {
             [b'\n' | b'\r', ..] => at += 1,
             _ => {
-                block.push(plan.nulls, |row| {
-                    let mut record = Record { text, at, delimiter, plain, readable: true };
-                    let kept = record.read(&plan.cells, row);
-                    at = record.at;
-                    if record.readable {
+                block.push(decoder.nulls, |row| {
+                    let mut fields = Fields { text, at, delimiter, plain, readable: true };
+                    let kept = fields.read(&decoder.cells, row);
+                    at = fields.at;
+                    if fields.readable {
                         return kept;
                     }
                     row.features.fill(0.0);
-                    plan.broken(row)
+                    decoder.unreadable(row)
                 });
             }
         }
     }
 }
 
-/// A record being read, up to `at`.
-struct Record<'a> {
+/// The fields of a row, which are read up to `at`.
+struct Fields<'a> {
     text: &'a [u8],
     at: usize,
     delimiter: u8,
@@ -86,20 +86,20 @@ struct Record<'a> {
     readable: bool,
 }
 
-impl Record<'_> {
-    /// Reads all fields, or as many as it takes to see that this is the null record. Ends at the
-    /// start of the next record.
+impl Fields<'_> {
+    /// Reads all fields, or fewer if an earlier one makes this a null row. Ends at the start of the
+    /// next row.
     #[inline]
-    fn read(&mut self, cells: &[Cell], row: &mut Row<'_>) -> bool {
+    fn read(&mut self, cells: &[ColumnDecoder], row: &mut DenseRow<'_>) -> bool {
         let fields = cells.len();
         for (i, cell) in cells.iter().enumerate() {
             let last = i + 1 == fields;
-            let number = matches!(cell, Cell::Number(_) | Cell::Target { .. });
+            let number = matches!(cell, ColumnDecoder::Number(_) | ColumnDecoder::Target { .. });
             let kept = match self.number(number, last) {
                 Some(x) => cell.number(x, row),
                 None => {
                     let Some(field) = field(self.text, self.at, self.delimiter) else {
-                        return self.broken();
+                        return self.unreadable();
                     };
                     if field.last != last {
                         // Too few fields, or too many.
@@ -108,16 +108,16 @@ impl Record<'_> {
                             self.readable = false;
                             return false;
                         }
-                        return self.broken();
+                        return self.unreadable();
                     }
                     self.at = field.next;
                     cell.text(&field.text, row)
                 }
             };
             if !kept {
-                // A row is ragged whether or not it is the null record; only its end matters now.
+                // Too many or too few fields would make it a null row as well: find its end.
                 if !last {
-                    self.at = skip_record(self.text, self.at, self.delimiter);
+                    self.at = skip_row(self.text, self.at, self.delimiter);
                 }
                 return false;
             }
@@ -125,7 +125,7 @@ impl Record<'_> {
         true
     }
 
-    /// A plain number that fills its field.
+    /// The number that fills the next field, if it is written in the usual notation without quotes.
     #[inline]
     fn number(&mut self, wanted: bool, last: bool) -> Option<f64> {
         if !(wanted && self.plain) {
@@ -144,8 +144,8 @@ impl Record<'_> {
         Some(x)
     }
 
-    fn broken(&mut self) -> bool {
-        self.at = skip_record(self.text, self.at, self.delimiter);
+    fn unreadable(&mut self) -> bool {
+        self.at = skip_row(self.text, self.at, self.delimiter);
         self.readable = false;
         false
     }
@@ -153,13 +153,13 @@ impl Record<'_> {
 
 struct Field<'a> {
     text: Cow<'a, [u8]>,
-    /// Where the next field, or the next record, starts.
+    /// Where the next field, or the next row, starts.
     next: usize,
-    /// Whether the record ends here.
+    /// Whether the row ends here.
     last: bool,
 }
 
-/// The field that starts at `at`; `None` if its quotes make no sense.
+/// The field that starts at `at`. `None` if its quotes do not match.
 fn field(text: &[u8], at: usize, delimiter: u8) -> Option<Field<'_>> {
     if text.get(at) != Some(&b'"') {
         let length = memchr3(delimiter, b'\n', b'\r', &text[at..]);
@@ -186,7 +186,7 @@ fn field(text: &[u8], at: usize, delimiter: u8) -> Option<Field<'_>> {
     Some(Field { text: inside, next: (end + 1).min(text.len()), last })
 }
 
-/// Two quotes stand for one.
+/// Replaces every two quotes by one.
 fn unescape(inside: &[u8]) -> Cow<'_, [u8]> {
     let Some(first) = memchr(b'"', inside) else { return inside.into() };
     let mut text = inside[..first].to_vec();

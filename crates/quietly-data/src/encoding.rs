@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, Missing, Notation, Rule, Schema, Target, Value, error::all_nearest, name::name_problem,
-    schema::MOST_COLUMNS,
+    schema::MAX_COLUMNS,
 };
 
-/// How the cells of a row become numbers in [-1, 1]. Public: it comes from the schema alone.
+/// How the cells of a row become numbers in [-1, 1]. Public: it depends on the schema alone.
 ///
-/// A number is clamped to its range [lo, hi] and moved to [-1, 1]. A category becomes one feature,
-/// 0 or 1, for each value but the first. A target with a range is clamped and keeps its own units;
-/// one with values becomes the place of its class, 0, 1, 2, …
+/// A number is clamped to its range [lo, hi] and mapped linearly to [-1, 1]. A category becomes one
+/// feature, 0 or 1, for each value but the first. A target with a range is clamped and keeps its
+/// own units. A target with values becomes the number of its class: 0, 1, 2, …
 ///
 /// ```
 /// use quietly_data::{Encoding, Kind, Schema};
@@ -30,7 +30,7 @@ use crate::{
 /// let names: Vec<&str> = encoding.features().iter().map(|f| f.name.as_str()).collect();
 /// assert_eq!(names, ["age", "city=B", "city=other"]);
 /// assert_eq!(encoding.features()[0].kind, Kind::Number { centre: 50.0, half_width: 50.0 });
-/// assert_eq!(encoding.without_feature("city").unwrap().to_string(), "A");
+/// assert_eq!(encoding.baseline("city").unwrap().to_string(), "A");
 /// assert_eq!(encoding.ignored(), 1);
 /// # Ok::<(), quietly_data::Error>(())
 /// ```
@@ -41,41 +41,41 @@ pub struct Encoding {
     target: Option<Target>,
     features: Vec<Feature>,
     ignored: usize,
-    nulls: Nulls,
+    nulls: NullRows,
     notation: Notation,
 }
 
-/// What becomes of a row that cannot be used.
+/// What happens to null rows: rows that do not hold what the schema declares.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Nulls {
-    /// It is left out.
-    Out,
-    /// It stays as zeros, and its target is NaN.
-    Stay,
-    /// There is none: whatever is missing is filled in, and no target is read.
-    Filled,
+pub(crate) enum NullRows {
+    /// They are dropped.
+    Drop,
+    /// They keep their positions, as zeros with target NaN.
+    Keep,
+    /// There are none: missing cells are filled in, and no target is read.
+    Fill,
 }
 
-/// One number of an encoded row.
+/// A feature: one number of an encoded row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Feature {
     /// `age`, `city=B` or `city=other`.
     pub name: String,
-    /// The column it comes from.
+    /// The column that it is computed from.
     pub column: String,
-    /// How it comes from there.
+    /// How it is computed.
     pub kind: Kind,
 }
 
-/// How a feature comes from its column.
+/// How a feature is computed from a cell of its column.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// (x - centre) / half_width, of x clamped to its range.
+    /// (x - centre) / half_width, where x is clamped to its range.
     Number {
         /// The middle of the range.
         centre: f64,
-        /// From the middle to either end.
+        /// The distance from the middle to either end.
         half_width: f64,
     },
     /// 1 if the cell is this value, otherwise 0.
@@ -87,17 +87,17 @@ pub enum Kind {
     Other,
 }
 
-/// A column that features come from. A range has its missing rule filled in.
+/// A column that features are computed from. The missing rule of a range is filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Input {
     pub(crate) column: String,
     pub(crate) rule: Rule,
-    /// Only the table's first line said this name: the schema has `*`.
+    /// Only the table's first line contains this name, because the schema uses `*`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) from_header: bool,
 }
 
-/// What a model file keeps of an encoding; the rest follows.
+/// What a model file stores of an encoding. The rest is computed from it.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     inputs: Vec<Input>,
@@ -116,7 +116,7 @@ impl Encoding {
     /// # Errors
     ///
     /// If a name is not in the schema or not in the table, if the target has a single value, or if
-    /// no feature is left.
+    /// there is no feature.
     pub fn new(
         schema: &Schema,
         columns: &[String],
@@ -134,25 +134,25 @@ impl Encoding {
         if let Some(name) = target
             && wanted.iter().any(|w| w == name)
         {
-            let problem = "it is among the features; leave it out there";
+            let problem = "it is also a feature; remove it from the features";
             return Err(Error::Target { name: name.into(), problem });
         }
-        let asked = || wanted.iter().map(String::as_str).chain(target);
-        let unknown: Vec<String> = asked().filter(|n| rule(n).is_none()).map(Into::into).collect();
+        let names = || wanted.iter().map(String::as_str).chain(target);
+        let unknown: Vec<String> = names().filter(|n| rule(n).is_none()).map(Into::into).collect();
         if !unknown.is_empty() {
             let near = all_nearest(&unknown, schema.columns.iter().map(|(name, _)| name.as_str()));
             return Err(Error::UnknownColumns { names: unknown, near });
         }
-        let absent: Vec<String> = asked().filter(|n| !there.contains(n)).map(Into::into).collect();
+        let absent: Vec<String> = names().filter(|n| !there.contains(n)).map(Into::into).collect();
         if !absent.is_empty() {
             return Err(Error::MissingColumns { names: absent });
         }
         let target = target.map(|name| Target::new(schema, name)).transpose()?;
         check_width(wanted.iter().filter_map(|name| rule(name)))?;
         let input = |column: String| {
-            // A name that was asked for is public.
+            // A name that the caller passed is public.
             let from_header = features.is_none() && !rules.contains_key(column.as_str());
-            let mut rule = rule(&column).expect("was looked up before").clone();
+            let mut rule = rule(&column).expect("a rule for every name").clone();
             if let Rule::Range { missing, .. } = &mut rule {
                 missing.get_or_insert(schema.missing);
             }
@@ -168,7 +168,7 @@ impl Encoding {
 
     fn from_inputs(inputs: Vec<Input>, target: Option<Target>) -> Result<Self, Error> {
         check_width(inputs.iter().map(|input| &input.rule))?;
-        // By its place: the name may come from a table's first line.
+        // By position: the name may come from a table's first line.
         let names = inputs.iter().map(|input| &input.column).chain(target.iter().map(|t| &t.name));
         let problem = |(k, name): (usize, &String)| {
             Some(format!("column {}: its name {}", k + 1, name_problem(name)?))
@@ -179,61 +179,63 @@ impl Encoding {
         }
         let features: Vec<Feature> = inputs.iter().flat_map(Input::features).collect();
         if features.is_empty() {
-            let problem = "wanted at least one column with a range, or with two values";
+            let problem = "expected at least one column with a range, or with two values";
             return Err(Error::NoFeatures { problem });
         }
         let notation = Notation::default();
-        Ok(Encoding { inputs, target, features, ignored: 0, nulls: Nulls::Out, notation })
+        Ok(Encoding { inputs, target, features, ignored: 0, nulls: NullRows::Drop, notation })
     }
 
-    /// The same encoding for prediction: no target is read and no row is left out, so that row i
-    /// of what is read is row i of the file. A value that was not declared counts as the baseline
-    /// (as `other` where that is declared), a missing number as its fill or the middle.
+    /// The same encoding for prediction. No target is read and no row is dropped, so that row i of
+    /// the result is row i of the file. An undeclared value counts as the baseline, or as `other`
+    /// where that is declared. A missing number is replaced by the number that the schema gives, or
+    /// by the middle of the range.
     #[must_use]
     pub fn predicting(&self) -> Self {
-        Encoding { nulls: Nulls::Filled, ..self.clone() }
+        Encoding { nulls: NullRows::Fill, ..self.clone() }
     }
 
-    /// Whether this is for prediction.
+    /// Whether this encoding is for prediction.
     pub fn is_predicting(&self) -> bool {
-        self.nulls == Nulls::Filled
+        self.nulls == NullRows::Fill
     }
 
-    /// The same encoding for algorithms that tell rows apart by their place: a null record stays
-    /// where it is, as a row of zeros whose target is NaN. How many rows there are, and which row
-    /// is the i-th, then does not depend on what their cells hold.
+    /// The same encoding for algorithms that use the position of a row. A null row keeps its
+    /// position, as a row of zeros whose target is NaN. Neither the number of rows nor the position
+    /// of a row then depends on any cell.
     #[must_use]
-    pub fn keeping_places(&self) -> Self {
-        Encoding { nulls: Nulls::Stay, ..self.clone() }
+    pub fn keeping_null_rows(&self) -> Self {
+        Encoding { nulls: NullRows::Keep, ..self.clone() }
     }
 
-    /// The same encoding with every range [lo, hi] that holds 0 widened to [-m, m], m being the
-    /// greater of |lo| and |hi|, so that 0 is encoded as 0 and sparse rows stay sparse. A missing
-    /// number that was to be the middle of its range still is.
+    /// The same encoding with every range [lo, hi] that contains 0 widened to [-m, m], where m is
+    /// the greater of |lo| and |hi|. So 0 is encoded as 0, and sparse rows stay sparse. A missing
+    /// number is still replaced by the middle of the old range, where the schema says so.
     #[must_use]
-    pub fn zero_stays_zero(&self) -> Self {
+    pub fn with_symmetric_ranges(&self) -> Self {
         let inputs = self.inputs.iter().map(Input::symmetric).collect();
         let features = Encoding::from_inputs(inputs, None).expect("as many as before");
         let (target, notation) = (self.target.clone(), self.notation);
         Encoding { target, ignored: self.ignored, nulls: self.nulls, notation, ..features }
     }
 
-    pub(crate) fn nulls(&self) -> Nulls {
+    pub(crate) fn nulls(&self) -> NullRows {
         self.nulls
     }
 
-    /// The numbers of an encoded row.
+    /// The features of an encoded row.
     pub fn features(&self) -> &[Feature] {
         &self.features
     }
 
-    /// How many numbers an encoded row has.
+    /// The number of features.
     pub fn width(&self) -> usize {
         self.features.len()
     }
 
-    /// The value of a column that has no feature of its own: in its rows the features of all other values are 0.
-    pub fn without_feature(&self, column: &str) -> Option<&Value> {
+    /// The first value of a category, which has no feature of its own: all features of the column
+    /// are 0 in its rows.
+    pub fn baseline(&self, column: &str) -> Option<&Value> {
         let input = self.inputs.iter().find(|input| input.column == column)?;
         match &input.rule {
             Rule::Values { values, .. } => values.first(),
@@ -246,12 +248,13 @@ impl Encoding {
         self.target.as_ref()
     }
 
-    /// How many columns of the file are not used. Their names are not kept: only the file says them.
+    /// The number of columns of the file that are not used. Their names are not stored, because only
+    /// the file contains them.
     pub fn ignored(&self) -> usize {
         self.ignored
     }
 
-    /// Whether the schema has `*`, so that names of features come from the table's first line.
+    /// Whether names of features come from the table's first line, because the schema uses `*`.
     pub fn names_from_header(&self) -> bool {
         self.inputs.iter().any(|input| input.from_header)
     }
@@ -273,7 +276,7 @@ impl Encoding {
     }
 }
 
-/// How many features a column makes.
+/// The number of features of a column.
 fn width(rule: &Rule) -> usize {
     match rule {
         Rule::Range { .. } => 1,
@@ -281,12 +284,12 @@ fn width(rule: &Rule) -> usize {
     }
 }
 
-/// Refuses too many features before they are made: a `*` with many values may stand for billions.
+/// Refuses too many features before they are allocated: a `*` with many values may make billions.
 fn check_width<'a>(rules: impl Iterator<Item = &'a Rule>) -> Result<(), Error> {
-    if rules.fold(0_usize, |sum, rule| sum.saturating_add(width(rule))) <= MOST_COLUMNS {
+    if rules.fold(0_usize, |sum, rule| sum.saturating_add(width(rule))) <= MAX_COLUMNS {
         return Ok(());
     }
-    let problem = "the columns make more than a million features".into();
+    let problem = "the columns have more than a million features".into();
     Err(Error::Schema { problems: vec![problem] })
 }
 
@@ -308,12 +311,12 @@ fn default_features(schema: &Schema, columns: &[String], target: Option<&str>) -
 }
 
 impl Input {
-    /// How many features it makes.
+    /// The number of its features.
     pub(crate) fn width(&self) -> usize {
         width(&self.rule)
     }
 
-    /// The same column with a range about 0, if 0 is in it.
+    /// The same column with a symmetric range, if the range contains 0.
     fn symmetric(&self) -> Self {
         let mut input = self.clone();
         if let Rule::Range { lo, hi, missing } = &mut input.rule
@@ -382,7 +385,7 @@ impl TryFrom<Stored> for Encoding {
 }
 
 impl Missing {
-    /// The number that takes the place of a missing one, if any does.
+    /// The number that replaces a missing one, if any does.
     pub(crate) fn fill(self, lo: f64, hi: f64) -> Option<f64> {
         match self {
             Missing::Middle => Some((lo + hi) / 2.0),

@@ -2,42 +2,42 @@ use std::path::{Path, PathBuf};
 
 use crate::Format;
 
-/// What can go wrong, in the caller's words.
+/// Errors of files, schemas and encodings.
 ///
-/// Errors speak of files, types and the schema, which are public. A name of a column is quoted only
-/// where the command line, the schema or the model says it. A name that only a file says may be a
-/// cell of its first row: errors tell its place, or how many there are. No cell and no row causes an
-/// error, and none appears in one.
+/// Errors name files, types and entries of the schema, which are public. The name of a column is
+/// quoted only if the caller, the schema or the model contains it. A name that only a file contains
+/// may be a cell of its first row, so errors give its position, or a count. No cell and no row
+/// causes an error or appears in one.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages explain the fields")]
 #[non_exhaustive]
 pub enum Error {
     /// A file or folder cannot be opened or read.
-    #[error("cannot read {}: {problem}; check the path and who may read it", path.display())]
+    #[error("cannot read {}: {problem}; check the path and its permissions", path.display())]
     Unreadable { path: PathBuf, problem: std::io::ErrorKind },
     /// A folder, a pattern or a list of paths holds no table.
     #[error(
-        "no table in {place}: wanted files that end in {}; name the files themselves if they end \
-         otherwise", crate::format::ENDINGS.join(", ")
+        "no table in {place}: expected files that end in {}; if the names end otherwise, pass the \
+         files one by one", crate::format::ENDINGS.join(", ")
     )]
     NoFiles { place: String },
-    /// A file is not what its format says, or it ends too early.
+    /// A file is damaged or truncated, or has another format.
     #[error(
-        "{} cannot be read as {format}: it is something else, damaged or cut off; check the file, \
-         or say which format it has", path.display()
+        "{} cannot be read as {format}: it has another format, is damaged or is truncated; check \
+         the file, or pass its format", path.display()
     )]
     Damaged { path: PathBuf, format: Format },
-    /// A file is of a format that is not read, by its first bytes.
-    #[error("{} is {what}, which is not read as {format}; {instead}", path.display())]
+    /// The first bytes of a file are those of an unsupported format.
+    #[error("{} is {what} and cannot be read as {format}; {instead}", path.display())]
     Foreign { path: PathBuf, format: Format, what: &'static str, instead: &'static str },
     /// A file has no line of column names.
     #[error(
-        "{} has no header: wanted a first line with the names of the columns, got {got}; add one, \
-         or insist by header = true in the schema", path.display()
+        "{} has no header: expected a first line with the names of the columns, got {got}; add a \
+         header, or set header = true in the schema if the line is one", path.display()
     )]
     NoHeader { path: PathBuf, got: &'static str },
-    /// Columns of a file, counted from 1, that have the same name.
-    #[error("{} of {} have the same name; rename all but one", places(columns), path.display())]
+    /// Columns of a file, counted from 1, have the same name.
+    #[error("{} of {} have the same name; rename all but one", positions(columns), path.display())]
     DuplicateColumns { path: PathBuf, columns: Vec<usize> },
     /// Two files of one table have different columns.
     #[error(
@@ -48,17 +48,17 @@ pub enum Error {
     /// A schema is not TOML.
     #[error("the schema is not valid TOML: {problem}")]
     Syntax { problem: String },
-    /// A schema still has question marks.
+    /// A schema still contains question marks.
     #[error(
-        "the schema is not finished: replace \"?\" for {}, by what is publicly known and never by \
-         what the table happens to hold",
+        "the schema is not finished: replace \"?\" for {} by what is publicly known, never by what \
+         the table contains",
         quoted(names)
     )]
     Unfinished { names: Vec<String> },
-    /// A schema says something impossible.
+    /// A schema contains invalid entries.
     #[error("the schema cannot be used:\n{}", listed(problems))]
     Schema { problems: Vec<String> },
-    /// The file lacks columns that the schema, the features or the model name.
+    /// The file lacks columns that the schema, the features or the model require.
     #[error("the table has no column {}; check the header of the file", quoted(names))]
     MissingColumns { names: Vec<String> },
     /// Features or target name columns that the schema does not describe.
@@ -68,40 +68,40 @@ pub enum Error {
         hint(near, "add them under [columns]")
     )]
     UnknownColumns { names: Vec<String>, near: Vec<String> },
-    /// The target is of the wrong kind, or is a feature too.
+    /// The target is of the wrong kind, or is also a feature.
     #[error("{name:?} cannot be the target: {problem}")]
     Target { name: String, problem: &'static str },
-    /// There is nothing to learn to predict.
-    #[error("there is no target; name the column to predict")]
+    /// No target is given.
+    #[error("there is no target; pass the name of the column to predict")]
     NoTarget,
-    /// A column has a type that cannot be read as its schema says.
+    /// A column has a type that cannot be read as the schema declares.
     #[error(
-        "{} has columns that cannot be read as the schema says: {}; wanted numbers, texts or \
-         booleans; convert them, or leave them out of the schema", path.display(), columns.join(", ")
+        "{} has columns that cannot be read as the schema declares: {}; expected numbers, texts or \
+         booleans; convert them, or remove them from the schema", path.display(), columns.join(", ")
     )]
     Types { path: PathBuf, columns: Vec<String> },
-    /// Batches in memory do not make one table.
-    #[error("the batches in memory are not one table: {problem}")]
+    /// Record batches in memory are not one table.
+    #[error("the record batches in memory are not one table: {problem}")]
     Batches { problem: &'static str },
-    /// libsvm text does not say how many features it has.
+    /// The number of features of libsvm text is not given.
     #[error(
-        "{} is libsvm text, which has no header; say features = N (the highest index) in the schema",
+        "{} is libsvm text, which has no header; set features = N (the highest index) in the schema",
         path.display()
     )]
     Features { path: PathBuf },
-    /// Something else than Parquet cannot be read in parts.
+    /// A file that is not Parquet cannot be read in parts.
     #[error(
-        "{} is not Parquet: only that can be read in parts, by many machines or step by step; write the table as Parquet \
-         first", path.display()
+        "{} is not Parquet; only Parquet can be read in parts, by several machines or step by step; \
+         convert the table to Parquet first", path.display()
     )]
     NotParquet { path: PathBuf },
-    /// Files that seem to hold the same rows.
+    /// Files seem to hold the same rows.
     #[error("{}: {problem}; every row must be in the table once", listing(files))]
     RepeatedFiles { files: Vec<PathBuf>, problem: &'static str },
-    /// Lines or quotes would end at the delimiter.
-    #[error("the delimiter cannot be {delimiter:?}; wanted one byte such as ',' or ';'")]
+    /// The delimiter is a quote or ends a line.
+    #[error("the delimiter cannot be {delimiter:?}; expected one byte such as ',' or ';'")]
     Delimiter { delimiter: char },
-    /// Nothing is left to learn from.
+    /// There are no features.
     #[error("there are no features: {problem}")]
     NoFeatures { problem: &'static str },
 }
@@ -132,7 +132,7 @@ impl Error {
         }
     }
 
-    /// What the other languages call it: the name of an exception without its "Error".
+    /// The name of the Python exception, without its suffix "Error".
     pub fn name(&self) -> &'static str {
         match self {
             Error::Unreadable { .. } => "Unreadable",
@@ -149,7 +149,7 @@ impl Error {
             Error::Target { .. } => "Target",
             Error::NoTarget => "NoTarget",
             Error::Types { .. } => "ColumnTypes",
-            Error::Batches { .. } => "Batches",
+            Error::Batches { .. } => "RecordBatch",
             Error::NotParquet { .. } => "NotParquet",
             Error::RepeatedFiles { .. } => "RepeatedFiles",
             Error::Features { .. } => "FeatureCount",
@@ -163,21 +163,21 @@ impl Error {
     }
 }
 
-/// At most this many names or problems in one message; a table may have thousands of columns.
-const MOST: usize = 20;
+/// The most names or problems in one message: a table may have thousands of columns.
+const MAX_LISTED: usize = 20;
 
 /// `"a", "b" and 7 more`.
 pub(crate) fn quoted(names: &[String]) -> String {
-    let shown: Vec<_> = names.iter().take(MOST).map(|n| format!("{n:?}")).collect();
+    let shown: Vec<_> = names.iter().take(MAX_LISTED).map(|n| format!("{n:?}")).collect();
     let more = names.len() - shown.len();
     let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
     shown.join(", ") + &tail
 }
 
 /// `columns 3 and 7`, `columns 1, 2 and 4`.
-fn places(columns: &[usize]) -> String {
-    let shown: Vec<String> = columns.iter().take(MOST).map(ToString::to_string).collect();
-    match (shown.split_last(), columns.len().saturating_sub(MOST)) {
+fn positions(columns: &[usize]) -> String {
+    let shown: Vec<String> = columns.iter().take(MAX_LISTED).map(ToString::to_string).collect();
+    match (shown.split_last(), columns.len().saturating_sub(MAX_LISTED)) {
         (None, _) => "columns".into(),
         (Some((last, rest)), 0) => format!("columns {} and {last}", rest.join(", ")),
         (Some(_), more) => format!("columns {} and {more} more", shown.join(", ")),
@@ -186,16 +186,17 @@ fn places(columns: &[usize]) -> String {
 
 /// `a.csv, b.csv and 7 more`.
 fn listing(files: &[PathBuf]) -> String {
-    let shown: Vec<String> = files.iter().take(MOST).map(|f| f.display().to_string()).collect();
+    let shown: Vec<String> =
+        files.iter().take(MAX_LISTED).map(|f| f.display().to_string()).collect();
     let more = files.len() - shown.len();
     let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
     shown.join(", ") + &tail
 }
 
 fn listed(problems: &[String]) -> String {
-    let mut lines: Vec<_> = problems.iter().take(MOST).map(|p| format!("  - {p}")).collect();
-    if problems.len() > MOST {
-        lines.push(format!("  - and {} more", problems.len() - MOST));
+    let mut lines: Vec<_> = problems.iter().take(MAX_LISTED).map(|p| format!("  - {p}")).collect();
+    if problems.len() > MAX_LISTED {
+        lines.push(format!("  - and {} more", problems.len() - MAX_LISTED));
     }
     lines.join("\n")
 }
@@ -204,7 +205,7 @@ fn hint(near: &[String], otherwise: &str) -> String {
     if near.is_empty() { otherwise.into() } else { format!("did you mean {}?", quoted(near)) }
 }
 
-/// The name that looks most like `wanted`, if any does.
+/// The name most similar to `wanted`, if one is similar enough.
 pub(crate) fn nearest<'a>(
     wanted: &str,
     names: impl IntoIterator<Item = &'a str>,
@@ -220,7 +221,7 @@ pub(crate) fn all_nearest<'a>(
     names: impl IntoIterator<Item = &'a str> + Clone,
 ) -> Vec<String> {
     let mut near: Vec<String> = Vec::new();
-    for name in wanted.iter().take(MOST) {
+    for name in wanted.iter().take(MAX_LISTED) {
         match nearest(name, names.clone()) {
             Some(found) if !near.iter().any(|n| n == found) => near.push(found.into()),
             _ => {}
@@ -229,7 +230,7 @@ pub(crate) fn all_nearest<'a>(
     near
 }
 
-/// How many letters must be inserted, deleted or replaced; upper and lower case are the same.
+/// The edit distance, ignoring case: letters to insert, delete or replace.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.to_lowercase().chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -250,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_name_is_near() {
+    fn the_nearest_name_is_suggested() {
         let names = ["age", "hours", "education"];
         assert_eq!(nearest("Age", names), Some("age"));
         assert_eq!(nearest("hour", names), Some("hours"));
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_are_cut() {
+    fn long_lists_are_shortened() {
         let names: Vec<String> = (0..30).map(|i| i.to_string()).collect();
         assert!(quoted(&names).ends_with("\"19\" and 10 more"));
     }

@@ -6,21 +6,21 @@ use std::{
 
 use crate::Error;
 
-/// How a file is written.
+/// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
-    /// Text with a header line and a delimiter; perhaps compressed with gzip.
+    /// Text with a header line and a delimiter, possibly compressed with gzip.
     Csv,
     /// Apache Parquet.
     Parquet,
-    /// Arrow IPC, the file or the stream format; Feather version 2 is the same.
+    /// Arrow IPC, files or streams. Feather version 2 is the same format.
     Ipc,
-    /// `label index:value …` text; perhaps compressed with gzip.
+    /// `label index:value …` text, possibly compressed with gzip.
     Libsvm,
 }
 
-/// The endings of files that a folder is searched for.
+/// The endings of the names of tables in a folder.
 pub(crate) const ENDINGS: [&str; 11] = [
     ".csv",
     ".tsv",
@@ -47,7 +47,7 @@ impl fmt::Display for Format {
 }
 
 impl Format {
-    /// The format that the name of a file promises.
+    /// The format of a file by its name.
     pub(crate) fn of_name(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
         let bare = name.strip_suffix(".gz").unwrap_or(&name);
@@ -62,7 +62,7 @@ impl Format {
         (text || bare.len() == name.len()).then_some(format)
     }
 
-    /// The format of a file whose name promises none, by its first bytes (unpacked, if it was gzip).
+    /// The format of a file by its first bytes, decompressed if it is gzip.
     pub(crate) fn of_bytes(start: &[u8]) -> Self {
         if start.starts_with(b"PAR1") {
             return Format::Parquet;
@@ -75,13 +75,13 @@ impl Format {
     }
 }
 
-/// What a file is, and what to do about it, if its first bytes (unpacked, if it was gzip) are
-/// those of something that is not text. An archive that stores a table as it is reads like one.
+/// The name of an unsupported format and what to do about it, by the first bytes of a file,
+/// decompressed if it is gzip. Without this check an uncompressed archive would be read as text.
 pub(crate) fn foreign(start: &[u8]) -> Option<(&'static str, &'static str)> {
-    const UNPACK: &str = "unpack it first";
+    const UNPACK: &str = "decompress it first";
     const SIGNS: [(&[u8], &str, &str); 13] = [
-        (b"PAR1", "Parquet", "let its name end in .parquet"),
-        (b"ARROW1", "Arrow IPC", "let its name end in .arrow"),
+        (b"PAR1", "Parquet", "rename it to end in .parquet"),
+        (b"ARROW1", "Arrow IPC", "rename it to end in .arrow"),
         (b"\x28\xB5\x2F\xFD", "compressed with zstd", UNPACK),
         (b"\xFD7zXZ\0", "compressed with xz", UNPACK),
         (b"\x04\x22\x4D\x18", "compressed with lz4", UNPACK),
@@ -92,7 +92,7 @@ pub(crate) fn foreign(start: &[u8]) -> Option<(&'static str, &'static str)> {
         (b"%PDF-", "a PDF document", "export the table as CSV"),
         (b"\xFF\xFE", "text in UTF-16", "save it as UTF-8"),
         (b"\xFE\xFF", "text in UTF-16", "save it as UTF-8"),
-        (b"\x1F\x8B", "compressed with gzip twice", UNPACK),
+        (b"\x1F\x8B", "compressed twice with gzip", UNPACK),
     ];
     let holds = |word: &[u8]| memchr::memmem::find(start, word).is_some();
     if start.starts_with(b"PK\x03\x04") && (holds(b"[Content_Types].xml") || holds(b"xl/")) {
@@ -108,9 +108,9 @@ pub(crate) fn foreign(start: &[u8]) -> Option<(&'static str, &'static str)> {
     found.map(|(_, what, instead)| (what, instead))
 }
 
-/// The files that a path stands for: itself, those of a folder, or those that a `*` matches.
+/// The files of a path: the file itself, those of a folder, or those that match a `*`.
 pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
-    // A name may hold a star; then it is only a name.
+    // If a file of this name exists, the star is part of its name.
     let pattern = path.file_name().and_then(OsStr::to_str).filter(|name| name.contains('*'));
     let pattern = pattern.filter(|_| !path.exists());
     if pattern.is_none() && !path.is_dir() {
@@ -139,11 +139,11 @@ pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
         return Err(Error::NoFiles { place: path.display().to_string() });
     }
     found.sort();
-    crate::repeated::check_folder(&found)?;
+    crate::duplicate_files::check_folder(&found)?;
     Ok(found)
 }
 
-/// Whether `name` is `pattern` with something, or nothing, for each star.
+/// Whether `name` matches `pattern`, where each star matches any text, also none.
 fn glob(pattern: &str, name: &str) -> bool {
     let Some((before, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(tail) = name.strip_prefix(before) else { return false };
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_anything() {
+    fn a_star_matches_any_text() {
         for (pattern, name, want) in [
             ("*.csv", "a.csv", true),
             ("*.csv", "a.csv.gz", false),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn names_promise_formats() {
+    fn formats_are_detected_by_name() {
         let of = |name: &str| Format::of_name(Path::new(name));
         assert_eq!(of("a.CSV"), Some(Format::Csv));
         assert_eq!(of("a.tsv.gz"), Some(Format::Csv));

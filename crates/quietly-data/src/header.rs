@@ -1,8 +1,8 @@
-//! The first line of CSV: names of columns, or a row of data that was taken for them?
+//! The first line of CSV: a header with the names of the columns, or a row of data.
 //!
-//! A name that only the file says may be a cell, as `split -l` leaves files without a header. The
-//! line counts as names if it holds every name that the schema or the model says, if no cell of it
-//! looks like data, or if somebody insists. Nothing here gets into a message but counts and places.
+//! A name that only the file contains may be a cell: `split -l`, for example, makes files without a
+//! header. The line is a header if it contains every name of the schema or the model, if no cell of
+//! it looks like data, or if the caller says so. Messages contain only counts and positions.
 use std::{
     collections::{HashMap, HashSet},
     io::Read,
@@ -10,22 +10,22 @@ use std::{
 };
 
 use crate::{
-    Error, Format, Options, csv, feed::text_failed, name, number, schema::MOST_COLUMNS,
-    source::Layout, text,
+    Error, Format, Options, chunk_reader::text_failed, csv, name, number, schema::MAX_COLUMNS,
+    source::Layout, text_chunks,
 };
 
-/// A first line above this size is none. Reading doubles what is there, so that all of it is
-/// scanned a few times only.
+/// The most bytes of a header. Each read doubles the bytes, so that they are scanned only a few
+/// times.
 const LONGEST: usize = 16 << 20;
-/// A cell above this many characters is no name.
+/// The most characters of a name.
 const NAME: usize = 128;
 
-/// Reads at least 64 kB more, and at least as much as there is.
+/// Reads at most 64 kB more, or as many bytes as there are already.
 pub(crate) fn read_more(reader: &mut dyn Read, start: &mut Vec<u8>) -> std::io::Result<usize> {
     reader.take(start.len().max(1 << 16) as u64).read_to_end(start)
 }
 
-/// How a CSV file is laid out, and its names. `start` is what was read of it before.
+/// The layout and the names of a CSV file. `start` holds its first bytes.
 pub(crate) fn csv_layout(
     path: &Path,
     mut reader: Box<dyn Read + Send>,
@@ -41,10 +41,10 @@ pub(crate) fn csv_layout(
         let mark = if start.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
         let blank = start[mark..].iter().take_while(|b| matches!(b, b'\r' | b'\n')).count();
         let text = &start[mark + blank..];
-        // The delimiter says which quotes count; the first line says which delimiter.
+        // Whether a quote opens a field depends on the delimiter, which the first line shows.
         let line = &text[..csv::line_end(text).unwrap_or(text.len())];
         delimiter = options.delimiter.unwrap_or_else(|| csv::sniff(line));
-        end = text::skip_record(text, 0, delimiter);
+        end = text_chunks::skip_row(text, 0, delimiter);
         if end < text.len() || text.ends_with(b"\n") || text.ends_with(b"\r") {
             break mark + blank;
         }
@@ -63,14 +63,14 @@ pub(crate) fn csv_layout(
     if text.len() > LONGEST {
         return no_header("a first line of more than 16 MB");
     }
-    // Some names of columns stand in brackets.
+    // Names of columns may be in brackets.
     let (first, next) = (text.first(), text[1..].trim_ascii_start().first());
     let inside = next.is_none_or(|next| b"\"{[".contains(next));
     if matches!(first, Some(b'{' | b'[')) && inside {
-        return no_header("what looks like JSON, which is not read");
+        return no_header("what looks like JSON, which is not supported");
     }
-    let names = csv::header(text, delimiter, MOST_COLUMNS + 1);
-    if names.len() > MOST_COLUMNS {
+    let names = csv::header(text, delimiter, MAX_COLUMNS + 1);
+    if names.len() > MAX_COLUMNS {
         return no_header("more than a million columns");
     }
     if let (false, Some(got)) = (options.header, problem(&names, &options.names)) {
@@ -79,18 +79,18 @@ pub(crate) fn csv_layout(
     Ok((Layout::Csv { delimiter, start: (skipped + end) as u64 }, names))
 }
 
-/// Why a first line cannot be taken for names, if it cannot. `known` are names that the schema or
-/// the model says.
+/// Why a first line is not a header, if it is not. `known` are the names of the schema or the
+/// model.
 fn problem(names: &[String], known: &[String]) -> Option<&'static str> {
     let there: HashSet<&str> = names.iter().map(String::as_str).collect();
     let found = known.iter().filter(|name| there.contains(name.as_str())).count();
     if found == 0 && !known.is_empty() {
         return Some(
-            "a first line with none of the names that the schema or the model gives: is it a row of \
+            "a first line with none of the names of the schema or the model, which may be a row of \
              data",
         );
     }
-    // A column may be called 2020, and a cell may say so: such a name proves nothing.
+    // A column may be named 2020, and a cell may hold 2020: such a name proves nothing.
     let telling = known.iter().any(|name| data(name).is_none());
     if telling && found == known.len() {
         return None;
@@ -101,24 +101,20 @@ fn problem(names: &[String], known: &[String]) -> Option<&'static str> {
 /// Why a cell looks like data, if it does.
 fn data(cell: &str) -> Option<&'static str> {
     if cell.is_empty() {
-        Some(
-            "a row of data, as it seems: it has an empty cell (header = true says that it has names)",
-        )
+        Some("what looks like a row of data (a cell is empty)")
     } else if cell.chars().any(char::is_control) {
-        Some("a row of data, as it seems: it has a control character")
+        Some("what looks like a row of data (a cell contains a control character)")
     } else if cell.chars().nth(NAME).is_some() {
-        Some("a row of data, as it seems: a cell has more than 128 characters")
+        Some("what looks like a row of data (a cell has more than 128 characters)")
     } else if is_number_or_date(cell) {
-        Some(
-            "a row of data, as it seems: it has a number or a date (header = true says that these are names)",
-        )
+        Some("what looks like a row of data (a cell is a number or a date)")
     } else {
         None
     }
 }
 
-/// Numbers, amounts, dates and times: digits without letters, or with those of a month, a time zone
-/// or an exponent.
+/// Whether a cell is a number, an amount, a date or a time: digits without letters, or with those
+/// of a month, a time zone or an exponent.
 fn is_number_or_date(cell: &str) -> bool {
     const WORDS: [&str; 18] = [
         "", "t", "tz", "z", "am", "pm", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug",
@@ -147,7 +143,7 @@ fn is_number_or_date(cell: &str) -> bool {
         || MONTHS.contains(&letters.as_str())
 }
 
-/// Refuses columns of one name.
+/// Refuses columns that have the same name.
 pub(crate) fn check_names(path: &Path, names: &[String]) -> Result<(), Error> {
     name::check_header(path, names)?;
     let mut first: HashMap<&str, usize> = HashMap::new();
@@ -165,7 +161,7 @@ pub(crate) fn check_names(path: &Path, names: &[String]) -> Result<(), Error> {
     Err(Error::DuplicateColumns { path: path.into(), columns: twice })
 }
 
-/// How the columns of two files differ, in counts.
+/// How the columns of two files differ, as counts.
 pub(crate) fn difference(first: &[String], second: &[String]) -> String {
     let only = |a: &[String], b: &[String]| {
         let b: HashSet<&String> = b.iter().collect();
@@ -178,7 +174,7 @@ pub(crate) fn difference(first: &[String], second: &[String]) -> String {
     if yours == second.len() {
         let columns = if yours == 1 { "1 column".into() } else { format!("{yours} columns") };
         return format!(
-            "the second has {columns}, none of which the first has (is its first line a row of data?)"
+            "the second has {columns}, none of which the first has (its first line may be a row of data)"
         );
     }
     let counted = |n: usize, which: &str| match n {
@@ -199,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_data_is_no_header() {
+    fn a_row_of_data_is_not_a_header() {
         for line in [
             "5.1,3.5,1.4,0.2,setosa",
             "0,1,0,1",
@@ -229,16 +225,16 @@ mod tests {
         assert_eq!(problem(&names(",a,2020,y"), &known), None);
         assert!(problem(&names(",a,2020,z"), &known).is_some());
         assert!(problem(&names("b,c,d"), &known).is_some());
-        // A row of zeros and ones is not proven by columns that are called so.
+        // Names such as 0 and 1 do not prove that a line of zeros and ones is a header.
         assert!(problem(&names("0,1,0"), &names("0,1")).is_some());
     }
 
     #[test]
     fn differences_are_counted() {
-        let told = |a: &str, b: &str| difference(&names(a), &names(b));
-        assert!(told("a,b", "b,a").contains("another order"));
-        assert!(told("a,b", "c,d").contains("the second has 2 columns, none of which"));
-        let some = told("a,b,c", "a,d");
+        let describe = |a: &str, b: &str| difference(&names(a), &names(b));
+        assert!(describe("a,b", "b,a").contains("another order"));
+        assert!(describe("a,b", "c,d").contains("the second has 2 columns, none of which"));
+        let some = describe("a,b,c", "a,d");
         assert_eq!(some, "2 columns are only in the first, 1 column is only in the second");
     }
 }

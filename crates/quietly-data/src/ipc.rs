@@ -1,4 +1,4 @@
-//! Arrow IPC, files and streams.
+//! Reads Arrow IPC files and streams.
 use std::{
     fs::File,
     io::{BufReader, Read, Seek},
@@ -11,17 +11,16 @@ use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 
 use crate::{
-    Error, Format,
-    damage::guarded,
-    frames,
-    text::Counted,
-    untyped::{Untyped, arrow_fits_all_cells},
+    Error, Format, ipc_lengths,
+    lenient_types::{PatchedReader, arrow_patches},
+    panic_guard::catch_panic,
+    text_chunks::CountingFile,
 };
 
-/// The batches of a file, cut into slices.
+/// The batches of a file, in slices.
 pub(crate) struct Batches {
     reader: Reader,
-    /// What is left of the last batch.
+    /// The rest of the last batch.
     rest: Option<RecordBatch>,
     rows: usize,
 }
@@ -32,7 +31,8 @@ type Reader = Box<dyn RecordBatchReader<Item = Result<RecordBatch, ArrowError>> 
 pub(crate) fn open(path: &Path) -> Result<(Vec<String>, Vec<DataType>), Error> {
     let unreadable = |e| Error::unreadable(path, &e);
     let mut file = File::open(path).map_err(unreadable)?;
-    let fits = guarded(|| frames::fit(&mut file)).unwrap_or(Ok(false)).map_err(unreadable)?;
+    let fits =
+        catch_panic(|| ipc_lengths::fit(&mut file)).unwrap_or(Ok(false)).map_err(unreadable)?;
     if !fits {
         return Err(damaged(path));
     }
@@ -50,18 +50,18 @@ fn reader(path: &Path, used: Option<Vec<usize>>) -> Result<(Reader, Arc<AtomicU6
     let mut magic = Vec::new();
     Read::by_ref(&mut file).take(6).read_to_end(&mut magic).map_err(unreadable)?;
     file.rewind().map_err(unreadable)?;
-    let changes = guarded(|| arrow_fits_all_cells(&mut file)).unwrap_or(Ok(vec![]));
+    let changes = catch_panic(|| arrow_patches(&mut file)).unwrap_or(Ok(vec![]));
     let changes = changes.map_err(unreadable)?;
     file.rewind().map_err(unreadable)?;
-    let (counted, count) = Counted::new(file);
-    let buffered = BufReader::with_capacity(1 << 17, Untyped::new(counted, changes));
+    let (counted, count) = CountingFile::new(file);
+    let buffered = BufReader::with_capacity(1 << 17, PatchedReader::new(counted, changes));
     let open = || -> Result<Reader, ArrowError> {
         Ok(match magic == b"ARROW1" {
             true => Box::new(FileReader::try_new(buffered, used)?),
             false => Box::new(StreamReader::try_new(buffered, used)?),
         })
     };
-    match guarded(open) {
+    match catch_panic(open) {
         Some(Ok(reader)) => Ok((reader, count)),
         _ => Err(damaged(path)),
     }
@@ -77,11 +77,11 @@ impl Batches {
         Ok((Batches { reader, rest: None, rows }, count))
     }
 
-    /// The next rows, at most as many as were asked for; an error if the file is damaged.
+    /// The next rows, at most `self.rows`. An error if the file is damaged.
     pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>, ()> {
         loop {
             let Some(batch) = self.rest.take() else {
-                match guarded(|| self.reader.next()) {
+                match catch_panic(|| self.reader.next()) {
                     Some(Some(Ok(batch))) => self.rest = Some(batch),
                     Some(None) => return Ok(None),
                     Some(Some(Err(_))) | None => return Err(()),

@@ -1,13 +1,13 @@
-//! libsvm text: `label index:value index:value … # comment`, indices from 1. An index that is not
-//! there means 0, which is a value like any other.
+//! libsvm text: `label index:value index:value … # comment`, with indices from 1. An index that is
+//! not listed means 0, which is a value like any other.
 use memchr::memchr;
 
 use crate::{
     Sparse,
     block::Block,
+    column_decoder::{RowDecoder, RowWriter},
     number,
-    plan::{Fill, Plan},
-    sparse::ThinRow,
+    sparse::SparseRow,
 };
 
 /// The columns of libsvm text: `label`, `1`, `2`, …
@@ -16,7 +16,7 @@ pub(crate) fn columns(features: usize) -> Vec<String> {
     std::iter::once("label".to_string()).chain(numbered).collect()
 }
 
-/// Whether a line is a number and then pairs, at least one.
+/// Whether a line is a number followed by at least one pair.
 pub(crate) fn looks_like(line: &[u8]) -> bool {
     let mut words = words(line);
     let label = words.next().is_some_and(|word| number::whole(word).is_some());
@@ -24,55 +24,55 @@ pub(crate) fn looks_like(line: &[u8]) -> bool {
     label && pairs.peek().is_some() && pairs.all(|good| good)
 }
 
-/// Encodes the rows of a piece of text that holds whole lines.
-pub(crate) fn decode(text: &[u8], plan: &Plan, block: &mut Block) {
+/// Decodes a chunk of text that holds whole lines.
+pub(crate) fn decode(text: &[u8], decoder: &RowDecoder, block: &mut Block) {
     let mut cells = Vec::new();
     for line in lines(text) {
-        let readable = read(line, plan.cells.len(), &mut cells).is_some();
-        block.push(plan.nulls, |row| {
+        let readable = read(line, decoder.cells.len(), &mut cells).is_some();
+        block.push(decoder.nulls, |row| {
             if !readable {
-                return plan.broken(row);
+                return decoder.unreadable(row);
             }
-            row.features.copy_from_slice(&plan.absent.features);
-            *row.target = plan.absent.target;
+            row.features.copy_from_slice(&decoder.zero_row.features);
+            *row.target = decoder.zero_row.target;
             for (index, _) in &cells {
-                plan.cells[*index].clear(row.features);
+                decoder.cells[*index].clear(row.features);
             }
-            encode(plan, &cells, row)
+            encode(decoder, &cells, row)
         });
     }
 }
 
-/// The same without zeros, if an absent cell is one: what is not there takes no time.
-pub(crate) fn decode_thin(text: &[u8], plan: &Plan, rows: &mut Sparse) {
-    let (mut cells, mut thin) = (Vec::new(), ThinRow::default());
+/// Decodes a chunk to sparse rows. Cells that are not listed take no time. They must be encoded
+/// as 0.
+pub(crate) fn decode_sparse(text: &[u8], decoder: &RowDecoder, rows: &mut Sparse) {
+    let (mut cells, mut sparse_row) = (Vec::new(), SparseRow::default());
     for line in lines(text) {
-        let readable = read(line, plan.cells.len(), &mut cells).is_some();
-        thin.add(rows, plan.nulls, |row| {
+        let readable = read(line, decoder.cells.len(), &mut cells).is_some();
+        sparse_row.add(rows, decoder.nulls, |row| {
             if !readable {
-                return plan.broken(row);
+                return decoder.unreadable(row);
             }
-            row.target(plan.absent.target);
-            encode(plan, &cells, row)
+            row.target(decoder.zero_row.target);
+            encode(decoder, &cells, row)
         });
     }
 }
 
-/// Encodes the cells that are there. False if one of them, or one that is not, makes this the null
-/// record.
-fn encode(plan: &Plan, cells: &[(usize, &[u8])], row: &mut impl Fill) -> bool {
-    let there = cells.iter().filter(|(index, _)| plan.absent.null[*index]).count();
-    there == plan.absent.nulls
-        && cells.iter().all(|(index, text)| plan.cells[*index].text(text, row))
+/// Decodes the listed cells. False if one of them, or a 0 that is not listed, makes this a null row.
+fn encode(decoder: &RowDecoder, cells: &[(usize, &[u8])], row: &mut impl RowWriter) -> bool {
+    let there = cells.iter().filter(|(index, _)| decoder.zero_row.null[*index]).count();
+    there == decoder.zero_row.nulls
+        && cells.iter().all(|(index, text)| decoder.cells[*index].text(text, row))
 }
 
-/// The lines that have words.
+/// The lines that are not blank.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| matches!(byte, b'\n' | b'\r')).filter(|line| words(line).next().is_some())
 }
 
-/// Finds the cells of a line, in the order of their columns; `None` if it cannot be read. Of two
-/// cells with one index the last counts.
+/// Finds the cells of a line, in the order of their columns. `None` if the line cannot be read. Of
+/// two cells with one index the last counts.
 fn read<'a>(line: &'a [u8], columns: usize, cells: &mut Vec<(usize, &'a [u8])>) -> Option<()> {
     cells.clear();
     let mut words = words(line);
@@ -91,7 +91,7 @@ fn read<'a>(line: &'a [u8], columns: usize, cells: &mut Vec<(usize, &'a [u8])>) 
     Some(())
 }
 
-/// An index and its value. The index of a query (`qid:7`) and 0 are none.
+/// An index and its value. A query id (`qid:7`) and index 0 are refused.
 fn pair(word: &[u8]) -> Option<(usize, &[u8])> {
     let colon = memchr(b':', word)?;
     let index = std::str::from_utf8(&word[..colon]).ok()?.parse().ok()?;
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libsvm_is_told_from_csv() {
+    fn libsvm_is_distinguished_from_csv() {
         assert!(looks_like(b"+1 1:0.5 7:-2 # why"));
         assert!(looks_like(b"-1 3:1\r"));
         for line in ["age,height", "1,2,3", "1 2 3", "a 1:2", "1", "", "1 0:5"] {

@@ -1,4 +1,4 @@
-//! Matrices in memory, row by row: a column of lists of one length, which stands for many columns.
+//! Row-major matrices in memory: a column of lists of one length, which represents many columns.
 use arrow_array::{
     ArrayRef, ArrowPrimitiveType, FixedSizeListArray,
     cast::AsArray,
@@ -7,17 +7,17 @@ use arrow_array::{
 use arrow_schema::DataType;
 
 use crate::{
+    column_decoder::{ColumnDecoder, DenseRow, Scaling, clamp, encoded},
     columns::Tile,
-    near,
-    plan::{Cell, Lane, Row, clamp, encoded},
+    prefetch::prefetch,
 };
 
-/// How many rows ahead memory is asked for those that lie apart: short ones are done sooner.
+/// How many rows ahead to prefetch rows that are not adjacent. Short rows are decoded sooner.
 fn ahead(width: usize) -> usize {
     (256 / width.max(1)).clamp(16, 128)
 }
 
-/// How many columns a list stands for, and what they hold.
+/// The number of columns that a list represents, and their type.
 pub(crate) fn shape(field: &DataType) -> Option<(usize, DataType)> {
     match field {
         DataType::FixedSizeList(item, width) => {
@@ -28,11 +28,12 @@ pub(crate) fn shape(field: &DataType) -> Option<(usize, DataType)> {
     }
 }
 
-/// Fills a tile with rows of a matrix, where `place` says which is the i-th; false if the column is none.
+/// Fills a tile with rows of a matrix, where `place(i)` is the position of the i-th row. Returns
+/// false if the column is not a matrix.
 pub(crate) fn fill(
     tile: &mut Tile<'_>,
     column: &ArrayRef,
-    cells: &[Cell],
+    cells: &[ColumnDecoder],
     place: impl Fn(usize) -> usize,
 ) -> bool {
     let Some(lists) = column.as_fixed_size_list_opt() else { return false };
@@ -46,7 +47,7 @@ pub(crate) fn fill(
 fn numbers<T: ArrowPrimitiveType<Native: Into<f64>>>(
     tile: &mut Tile<'_>,
     lists: &FixedSizeListArray,
-    cells: &[Cell],
+    cells: &[ColumnDecoder],
     place: impl Fn(usize) -> usize,
 ) {
     let from = lists.value_offset(0) as usize;
@@ -57,14 +58,14 @@ fn numbers<T: ArrowPrimitiveType<Native: Into<f64>>>(
     }
     let (width, rows) = (cells.len(), tile.kept.len());
     let ahead = ahead(width);
-    let call = |i: usize| near::call(numbers, place(i.min(rows - 1)) * width);
+    let call = |i: usize| prefetch(numbers, place(i.min(rows - 1)) * width);
     let places = |i: usize| {
         call(i + ahead);
         place(i) * width
     };
     (0..ahead.min(rows)).for_each(call);
-    // One column, the target, is what there mostly is beside the features.
-    if let [Cell::Target { lo, hi, .. }] = cells {
+    // The common case beside a matrix of features: one column, the target.
+    if let [ColumnDecoder::Target { lo, hi, .. }] = cells {
         for (i, (kept, into)) in tile.kept.iter_mut().zip(&mut *tile.target).enumerate() {
             let y: f64 = numbers[places(i)].into();
             *into = clamp(y, *lo, *hi);
@@ -74,14 +75,14 @@ fn numbers<T: ArrowPrimitiveType<Native: Into<f64>>>(
     }
     for (i, kept) in tile.kept.iter_mut().enumerate() {
         let features = &mut tile.features[i * tile.width..][..tile.width];
-        let row = &mut Row { features, target: &mut tile.target[i] };
+        let row = &mut DenseRow { features, target: &mut tile.target[i] };
         for (cell, x) in cells.iter().zip(&numbers[places(i)..]) {
             *kept &= cell.number((*x).into(), row);
         }
     }
 }
 
-/// Rows of numbers that are all features, encoded with the best instructions this processor has.
+/// Encodes rows that are all numeric features, with the widest instructions of this processor.
 struct Features<'a, 'b, T, P> {
     tile: &'a mut Tile<'b>,
     numbers: &'a [T],
@@ -96,12 +97,12 @@ impl<T: Copy + Into<f64>, P: Fn(usize) -> usize> pulp::NullaryFnOnce for Feature
     fn call(self) {
         let Features { tile, numbers, lanes, place } = self;
         let (width, rows) = (lanes.lo.len(), tile.kept.len());
-        // A line of the cache holds so many.
+        // The numbers of a cache line.
         let line = 64 / size_of::<T>();
         let call = |i: usize| {
             let start = place(i.min(rows - 1)) * width;
-            (start..start + width).step_by(line).for_each(|start| near::call(numbers, start));
-            near::call(numbers, start + width - 1);
+            (start..start + width).step_by(line).for_each(|start| prefetch(numbers, start));
+            prefetch(numbers, start + width - 1);
         };
         let ahead = ahead(width);
         (0..ahead.min(rows)).for_each(call);
@@ -117,44 +118,47 @@ impl<T: Copy + Into<f64>, P: Fn(usize) -> usize> pulp::NullaryFnOnce for Feature
     }
 }
 
-/// What to do with the numbers of a row that are all features, one after the other: many are encoded abreast.
+/// The scaling of adjacent numeric features, as arrays for SIMD.
 struct Lanes {
-    /// Where the first goes.
+    /// The first feature.
     first: usize,
     lo: Vec<f64>,
     hi: Vec<f64>,
     centre: Vec<f64>,
     half_width: Vec<f64>,
-    /// 1/half_width, where all of them are powers of two: a product is as exact as a quotient then, and faster.
+    /// 1/half_width, if all of them are powers of two: then a product is as exact as a quotient, and
+    /// faster.
     inverse: Option<Vec<f64>>,
     fill: Vec<f64>,
 }
 
 impl Lanes {
-    fn new(cells: &[Cell]) -> Option<Self> {
+    fn new(cells: &[ColumnDecoder]) -> Option<Self> {
         let first = cells.first()?.slots().start;
-        let lane = |(k, cell): (usize, &Cell)| match cell {
-            Cell::Number(number) if number.slot == first + k => Some(number.lane),
+        let scaling = |(k, cell): (usize, &ColumnDecoder)| match cell {
+            ColumnDecoder::Number(number) if number.slot == first + k => Some(number.scaling),
             _ => None,
         };
-        let lanes: Option<Vec<Lane>> = cells.iter().enumerate().map(lane).collect();
+        let lanes: Option<Vec<Scaling>> = cells.iter().enumerate().map(scaling).collect();
         let lanes = lanes?;
-        let all = |of: fn(&Lane) -> f64| -> Vec<f64> { lanes.iter().map(of).collect() };
+        let all = |of: fn(&Scaling) -> f64| -> Vec<f64> { lanes.iter().map(of).collect() };
         let is_power = |x: f64| x.is_normal() && x.to_bits() << 12 == 0;
-        let exact = |lane: &Lane| is_power(lane.half_width) && is_power(1.0 / lane.half_width);
-        let inverse = lanes.iter().all(exact).then(|| all(|lane| 1.0 / lane.half_width));
+        let exact =
+            |scaling: &Scaling| is_power(scaling.half_width) && is_power(1.0 / scaling.half_width);
+        let inverse = lanes.iter().all(exact).then(|| all(|scaling| 1.0 / scaling.half_width));
         Some(Lanes {
             first,
-            lo: all(|lane| lane.lo),
-            hi: all(|lane| lane.hi),
-            centre: all(|lane| lane.centre),
-            half_width: all(|lane| lane.half_width),
+            lo: all(|scaling| scaling.lo),
+            hi: all(|scaling| scaling.hi),
+            centre: all(|scaling| scaling.centre),
+            half_width: all(|scaling| scaling.half_width),
             inverse,
-            fill: all(|lane| lane.fill),
+            fill: all(|scaling| scaling.fill),
         })
     }
 
-    /// Encodes the numbers of a row, where `scaled` brings a number to scale; returns whether it is kept.
+    /// Encodes the numbers of a row, where `scaled` divides by the half width. Returns false for a
+    /// null row.
     #[inline(always)]
     fn encode<T: Copy + Into<f64>>(
         &self,
@@ -167,11 +171,11 @@ impl Lanes {
         let into = &mut into[..width];
         let (lo, hi, fill) = (&self.lo[..width], &self.hi[..width], &self.fill[..width]);
         let (centre, scale) = (&self.centre[..width], &scale[..width]);
-        // Not in chunks: the optimiser would turn such loops around, and spend its time moving numbers.
+        // Not in chunks: the optimiser would interchange such loops and shuffle numbers.
         for k in 0..width {
             into[k] = encoded(numbers[k].into(), lo[k], hi[k], centre[k], |x| scaled(x, scale[k]));
         }
-        // Missing numbers are rare: a loop without them has no branch.
+        // Missing numbers are rare, so the loop above has no branch for them.
         if !numbers.iter().fold(false, |found, x| found | (*x).into().is_nan()) {
             return true;
         }

@@ -1,27 +1,27 @@
-//! A table that is in memory already: columns of Arrow, and matrices row by row. Nothing is copied.
+//! Tables in memory: Arrow columns and row-major matrices, which are not copied.
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 
 use crate::{
     Error,
     block::Block,
+    column_decoder::{ColumnDecoder, RowDecoder},
     columns::{self, Tile},
     csr,
     header::check_names,
     matrix,
-    plan::{Cell, Plan},
     source::{Input, Layout, Source},
 };
 
-/// What errors call a table that has no path.
+/// What errors call a table without a path.
 const NAME: &str = "the table";
 
 /// The batches of a table in memory.
 pub(crate) struct Memory {
     batches: Vec<RecordBatch>,
-    /// The type of every column, those of a matrix one by one.
+    /// The type of every column. A matrix has one entry for each of its columns.
     pub(crate) types: Vec<DataType>,
-    /// Whether zeros are left out of one of them.
+    /// Whether one of the batches' columns is sparse.
     pub(crate) sparse: bool,
 }
 
@@ -32,20 +32,22 @@ impl Memory {
 }
 
 impl Source {
-    /// A table that is in memory, of Arrow batches that all have the same columns.
+    /// A table in memory, of Arrow record batches that all have the same columns.
     ///
-    /// A column of lists of one length, of 32 or 64 bit floating-point numbers, is a matrix that lies there row by row: it
-    /// stands for so many columns, and `columns` names each of them.
+    /// A column of lists of one length, of 32 or 64 bit floating-point numbers, is a row-major
+    /// matrix. It represents as many columns as a list has entries, and `columns` names each of
+    /// them.
     ///
-    /// One column may be of lists of (index, value), a 32 or 64 bit integer and a floating-point number: rows without their
-    /// zeros. It stands for all columns that the others do not. Such a table is read like libsvm text.
+    /// One column may be sparse: lists of (index, value), a 32 or 64 bit integer and a
+    /// floating-point number. It represents all columns that the others do not. Such a table is
+    /// read like libsvm text.
     ///
     /// The rows are the same, bit for bit, as those of a file that holds the same table.
     ///
     /// # Errors
     ///
-    /// [`Error::DuplicateColumns`] if two columns have one name, [`Error::Batches`] if the batches differ or have other columns
-    /// than there are names.
+    /// [`Error::DuplicateColumns`] if two columns have one name. [`Error::Batches`] if the batches
+    /// differ, or if the number of names is not that of the columns.
     pub fn in_memory(columns: Vec<String>, batches: Vec<RecordBatch>) -> Result<Self, Error> {
         check_names(NAME.as_ref(), &columns)?;
         let fields = |batch: &RecordBatch| -> Vec<DataType> {
@@ -57,7 +59,7 @@ impl Source {
         }
         let sparse = first.iter().filter(|field| csr::values(field).is_some()).count();
         if sparse > 1 {
-            return Err(Error::Batches { problem: "more than one column leaves zeros out" });
+            return Err(Error::Batches { problem: "more than one column is sparse" });
         }
         let beside = first.iter().filter(|field| csr::values(field).is_none());
         let beside: usize =
@@ -76,7 +78,9 @@ impl Source {
             types = vec![DataType::Null; columns.len()];
         }
         if types.len() != columns.len() {
-            return Err(Error::Batches { problem: "there is not one name for every column" });
+            return Err(Error::Batches {
+                problem: "the number of names is not the number of columns",
+            });
         }
         let bytes = batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>()
             * 8
@@ -86,13 +90,13 @@ impl Source {
     }
 }
 
-/// The batches of a table in memory, cut into slices.
+/// The batches of a table in memory, in slices.
 pub(crate) struct Slices {
     next: usize,
-    /// How many rows of the next batch are done.
+    /// How many rows of the next batch are read.
     done: usize,
     rows: usize,
-    /// How many bytes there are up to here.
+    /// How many bytes are read.
     pub(crate) read: u64,
 }
 
@@ -101,7 +105,7 @@ impl Slices {
         Slices { next: 0, done: 0, rows, read: 0 }
     }
 
-    /// The next rows, at most as many as were asked for.
+    /// The next rows, at most `self.rows`.
     pub(crate) fn next(&mut self, memory: &Memory) -> Option<RecordBatch> {
         loop {
             let batch = memory.batches.get(self.next)?;
@@ -118,34 +122,35 @@ impl Slices {
     }
 }
 
-/// Encodes the rows of a batch whose columns, those of matrices one by one, are all those of the plan.
-pub(crate) fn decode(batch: &RecordBatch, plan: &Plan, block: &mut Block) {
-    let widths = widths(batch, plan.cells.len());
-    columns::in_tiles(batch.num_rows(), plan, block, |tile, start, count| {
-        let mut cells = &plan.cells[..];
+/// Decodes a batch that holds all columns of the table.
+pub(crate) fn decode(batch: &RecordBatch, decoder: &RowDecoder, block: &mut Block) {
+    let widths = widths(batch, decoder.cells.len());
+    columns::in_tiles(batch.num_rows(), decoder, block, |tile, start, count| {
+        let mut cells = &decoder.cells[..];
         for (column, width) in batch.columns().iter().zip(&widths) {
             let (here, rest) = cells.split_at(*width);
             cells = rest;
-            if here.iter().all(|cell| matches!(cell, Cell::Skip)) {
+            if here.iter().all(|cell| matches!(cell, ColumnDecoder::Skip)) {
                 continue;
             }
             let part = column.slice(start, count);
             match csr::values(column.data_type()) {
-                Some(_) => csr::fill(tile, &part, here, plan.nulls),
+                Some(_) => csr::fill(tile, &part, here, decoder.nulls),
                 None => fill_column(tile, &part, here),
             }
         }
     });
 }
 
-/// Fills a tile with a column of Arrow, or with a matrix.
-pub(crate) fn fill_column(tile: &mut Tile<'_>, part: &ArrayRef, cells: &[Cell]) {
+/// Fills a tile with an Arrow column, or with a matrix.
+pub(crate) fn fill_column(tile: &mut Tile<'_>, part: &ArrayRef, cells: &[ColumnDecoder]) {
     if !matrix::fill(tile, part, cells, |row| row) {
         tile.fill(part, &cells[0]);
     }
 }
 
-/// How many columns of the table each column of a batch stands for: one that leaves zeros out for the rest.
+/// How many columns of the table each column of a batch represents. A sparse one represents the
+/// rest.
 pub(crate) fn widths(batch: &RecordBatch, all: usize) -> Vec<usize> {
     let width = |column: &ArrayRef| match csr::values(column.data_type()) {
         Some(_) => None,

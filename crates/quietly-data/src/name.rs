@@ -1,7 +1,7 @@
-//! Names, units and values that people read: no character in them is invisible.
+//! Invisible characters in names, units and values.
 //!
-//! An escape sequence in a name can clear a terminal and write something else there, and a change of direction turns what is read around. Such
-//! characters are refused where names come in, and written as `\u{1b}` wherever else text goes out.
+//! An escape sequence in a name can overwrite a terminal, and a change of direction can reverse what
+//! is read. Names with such characters are refused. In other output they are escaped, as `\u{1b}`.
 use std::{borrow::Cow, path::Path};
 
 use crate::{Error, Value};
@@ -9,7 +9,7 @@ use crate::{Error, Value};
 /// The most characters of a name.
 const LONGEST: usize = 200;
 
-/// Format characters: category Cf of Unicode 17, and the unassigned one among them.
+/// Format characters: category Cf of Unicode 17, and U+2065, which is unassigned.
 const FORMAT: [(u32, u32); 20] = [
     (0xAD, 0xAD),
     (0x600, 0x605),
@@ -33,8 +33,8 @@ const FORMAT: [(u32, u32); 20] = [
     (0xE0020, 0xE007F),
 ];
 
-/// Whether a character cannot be seen and may change what is: controls (Cc), formats (Cf), line and paragraph separators (Zl, Zp). The two
-/// joiners U+200C and U+200D belong to words of some scripts, and may stay.
+/// Whether a character is invisible: controls (Cc), formats (Cf), line and paragraph separators (Zl,
+/// Zp). The joiners U+200C and U+200D are not counted, because words of some scripts need them.
 ///
 /// ```
 /// use quietly_data::is_hidden;
@@ -50,7 +50,7 @@ pub fn is_hidden(c: char) -> bool {
         || (!joiner && !c.is_ascii() && FORMAT.iter().any(format))
 }
 
-/// The same text, each hidden character but the end of a line written as `\u{1b}`.
+/// The same text with every invisible character escaped, as `\u{1b}`, except line ends.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let shown = |c: char| c == '\n' || !is_hidden(c);
     if text.chars().all(shown) {
@@ -75,14 +75,15 @@ pub fn name_problem(name: &str) -> Option<&'static str> {
     (name.chars().count() > LONGEST).then_some("has more than 200 characters")
 }
 
-/// The same of values, which may be long.
+/// What is wrong with a value, which may be long, if anything.
 pub(crate) fn value_problem(value: &Value) -> Option<String> {
     let Value::Text(text) = value else { return None };
     let problem = "has a character that cannot be seen, such as a control character";
     text.chars().any(is_hidden).then(|| format!("the value {text:?} {problem}"))
 }
 
-/// Refuses names of a table's header that no schema may have. They are not told: the first line may be a row.
+/// Refuses names in a header that no schema may have. The message does not quote them: the first
+/// line may be a row.
 pub(crate) fn check_header(path: &Path, names: &[String]) -> Result<(), Error> {
     if names.iter().all(|name| name_problem(name).is_none()) {
         return Ok(());
@@ -95,7 +96,8 @@ pub(crate) fn check_header(path: &Path, names: &[String]) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    /// All that Unicode 17 has: 65 controls, 170 formats without two joiners, two separators; and U+2065, which is unassigned.
+    /// All of Unicode 17: 65 controls, 170 formats without two joiners, two separators, and U+2065,
+    /// which is unassigned.
     #[test]
     fn all_hidden_characters_are_known() {
         let hidden: Vec<char> = ('\0'..=char::MAX).filter(|c| is_hidden(*c)).collect();

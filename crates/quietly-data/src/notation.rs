@@ -1,185 +1,146 @@
-//! Schemas as TOML: reading rules with everything that is wrong with them, and writing them.
-use crate::{Missing, Notation, Rule, Value, error::nearest};
+//! How numbers are written as text: the decimal mark and the thousands separator.
+use serde::{Deserialize, Serialize};
 
-/// The names that still have a question mark.
-pub(crate) fn unfinished(table: &toml::Table) -> Vec<String> {
-    let open = |value: &toml::Value| value.as_str().is_some_and(|s| s.trim() == "?");
-    let columns = table.get("columns").and_then(toml::Value::as_table);
-    let all = table.iter().chain(columns.into_iter().flatten());
-    all.filter(|(_, value)| open(value)).map(|(name, _)| name.clone()).collect()
+use crate::number;
+
+/// How numbers are written as text. Public: the schema declares it, and a model stores it.
+///
+/// ```
+/// use quietly_data::Schema;
+///
+/// let schema = Schema::parse(
+///     "rows = 100\ndecimal = \",\"\nthousands = \".\"\n[columns]\na = { range = [0, 1e5] }",
+/// )?;
+/// assert_eq!((schema.notation.decimal, schema.notation.thousands), (',', Some('.')));
+/// # Ok::<(), quietly_data::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notation {
+    /// The decimal mark: a point or a comma.
+    pub decimal: char,
+    /// The thousands separator, if there is one.
+    pub thousands: Option<char>,
 }
 
-/// A whole number from 1, which may be written 3e4.
-pub(crate) fn count(value: &toml::Value) -> Option<u64> {
-    let n = number(value)?;
-    (n.fract() == 0.0 && (1.0..=1e15).contains(&n)).then_some(n as u64)
-}
-
-fn number(value: &toml::Value) -> Option<f64> {
-    value.as_float().or_else(|| value.as_integer().map(|i| i as f64))
-}
-
-/// Reads how numbers are written, or says what is wrong with it.
-pub(crate) fn read_notation(table: &toml::Table) -> Result<Notation, String> {
-    let mark = |key: &str| match table.get(key).map(toml::Value::as_str) {
-        None => Ok(None),
-        Some(Some(text)) if text.chars().count() == 1 => Ok(text.chars().next()),
-        Some(_) => Err(format!("{key} must be one character, such as \",\"")),
-    };
-    let usual = Notation::default();
-    let decimal = mark("decimal")?.unwrap_or(usual.decimal);
-    let notation = Notation { decimal, thousands: mark("thousands")? };
-    notation.check().map(|()| notation)
-}
-
-/// The lines that say so, if it is another notation than ours.
-pub(crate) fn notation_in_toml(notation: &Notation) -> String {
-    let mut text = String::new();
-    if notation.decimal != Notation::default().decimal {
-        text += &format!("decimal = {}\n", text_in_toml(&notation.decimal.to_string()));
+impl Default for Notation {
+    fn default() -> Self {
+        Notation { decimal: '.', thousands: None }
     }
-    if let Some(mark) = notation.thousands {
-        text += &format!("thousands = {}\n", text_in_toml(&mark.to_string()));
-    }
-    text
 }
 
-/// Reads the rule of a column, or says what is wrong with it.
-pub(crate) fn read_rule(
-    name: &str,
-    rule: &toml::Value,
-    problems: &mut Vec<String>,
-) -> Option<Rule> {
-    let before = problems.len();
-    let mut problem = |text: String| problems.push(format!("column {name:?}: {text}"));
-    let Some(rule) = rule.as_table() else {
-        problem("wanted { range = [0, 100] } or { values = [\"a\", \"b\"] }".into());
-        return None;
-    };
-    let known = ["range", "missing", "values", "other", "numbers_in_text"];
-    for key in rule.keys().filter(|k| !known.contains(&k.as_str())) {
-        let near = nearest(key, known).map(|near| format!("; did you mean {near:?}?"));
-        problem(format!(
-            "{key:?} is not a key{}",
-            near.unwrap_or_else(|| format!("; there are {}", known.join(", ")))
-        ));
+/// The thousands separators, with spaces of three widths.
+const SEPARATORS: [char; 8] = ['.', ',', '\'', '\u{2019}', '_', ' ', '\u{a0}', '\u{202f}'];
+
+impl Notation {
+    /// Whether numbers have a decimal point and no thousands separator.
+    pub fn is_usual(&self) -> bool {
+        *self == Notation::default()
     }
-    let read = match (rule.get("range"), rule.get("values")) {
-        (Some(range), None) => {
-            if rule.contains_key("other") {
-                problem("other goes with values, not with a range".into());
-            }
-            if rule.get("numbers_in_text").is_some_and(|said| !said.is_bool()) {
-                problem("numbers_in_text must be true or false".into());
-            }
-            let ends = range.as_array().and_then(|ends| match ends.as_slice() {
-                [lo, hi] => Some((number(lo)?, number(hi)?)),
-                _ => None,
-            });
-            let missing = rule.get("missing").map(|m| match m.as_str() {
-                Some("middle") => Some(Missing::Middle),
-                Some("drop") => Some(Missing::Drop),
-                _ => number(m).map(Missing::Number),
-            });
-            match (ends, missing) {
-                (None, _) => {
-                    problem("range must be two numbers, such as [0, 100]".into());
-                    None
+
+    /// Refuses invalid marks, which a schema or a model file may contain.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if !matches!(self.decimal, '.' | ',') {
+            return Err("decimal must be \".\" or \",\"".into());
+        }
+        match self.thousands {
+            Some(mark) if !SEPARATORS.contains(&mark) || mark == self.decimal => Err(
+                "thousands must be a point, a comma, an apostrophe, an underscore or a space, and \
+                 must differ from decimal"
+                    .into(),
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// Parses trimmed text as a number, if all of it is one.
+    #[inline]
+    pub(crate) fn read(self, text: &[u8]) -> Option<f64> {
+        if self.is_usual() { number::whole(text) } else { self.convert(text) }
+    }
+
+    /// Parses a number in another notation than Rust's. Separators are between groups of three
+    /// digits, or two as in 12,34,567. The last group has three.
+    #[cold]
+    fn convert(self, text: &[u8]) -> Option<f64> {
+        // No number is written with so many characters.
+        if text.len() > 400 {
+            return None;
+        }
+        let text = std::str::from_utf8(text).ok()?;
+        let mut plain = String::with_capacity(text.len());
+        // The digits of the current group, and whether there was a separator.
+        let (mut group, mut grouped, mut fraction) = (0, false, false);
+        for c in text.chars() {
+            if Some(c) == self.thousands {
+                let fits = if grouped { matches!(group, 2 | 3) } else { matches!(group, 1..=3) };
+                if fraction || !fits {
+                    return None;
                 }
-                (_, Some(None)) => {
-                    problem("missing must be \"middle\", \"drop\" or a number".into());
-                    None
+                (group, grouped) = (0, true);
+                continue;
+            }
+            let whole_part_ends = !(fraction || c.is_ascii_digit() || matches!(c, '+' | '-'));
+            if whole_part_ends {
+                if grouped && group != 3 {
+                    return None;
                 }
-                (Some((lo, hi)), missing) => {
-                    Some(Rule::Range { lo, hi, missing: missing.flatten() })
-                }
+                fraction = true;
             }
-        }
-        (None, Some(values)) => {
-            if rule.contains_key("numbers_in_text") {
-                problem("numbers_in_text goes with a range, not with values".into());
+            match c {
+                c if c == self.decimal => plain.push('.'),
+                '.' => return None,
+                c => plain.push(c),
             }
-            if rule.contains_key("missing") {
-                problem("missing goes with a range; use other = true with values".into());
-            }
-            let values = values
-                .as_array()
-                .and_then(|list| list.iter().map(Value::from_toml).collect::<Option<Vec<_>>>());
-            let other = rule.get("other").map_or(Some(false), toml::Value::as_bool);
-            if values.is_none() {
-                problem("values must be a list of texts, numbers or booleans".into());
-            }
-            if other.is_none() {
-                problem("other must be true or false".into());
-            }
-            values.zip(other).map(|(values, other)| Rule::Values { values, other })
+            group += usize::from(c.is_ascii_digit());
         }
-        (Some(_), Some(_)) => {
-            problem("a column has a range or values, not both".into());
-            None
+        if grouped && !fraction && group != 3 {
+            return None;
         }
-        (None, None) => {
-            problem("wanted a range or values".into());
-            None
-        }
-    };
-    let read = read?;
-    if let Err(text) = read.check() {
-        problem(text);
-    }
-    (problems.len() == before).then_some(read)
-}
-
-/// Whether a rule says that its numbers are written as texts.
-pub(crate) fn in_text(rule: &toml::Value) -> bool {
-    rule.get("numbers_in_text").and_then(toml::Value::as_bool).unwrap_or(false)
-}
-
-/// A rule as an inline table.
-pub(crate) fn rule_in_toml(rule: &Rule, in_text: bool) -> String {
-    match rule {
-        Rule::Range { lo, hi, missing } => {
-            let own = missing.map(|m| format!(", missing = {}", missing_in_toml(m)));
-            let in_text = if in_text { ", numbers_in_text = true" } else { "" };
-            format!("{{ range = [{lo:?}, {hi:?}]{}{in_text} }}", own.unwrap_or_default())
-        }
-        Rule::Values { values, other } => {
-            let values: Vec<String> = values.iter().map(value_in_toml).collect();
-            let other = if *other { ", other = true" } else { "" };
-            format!("{{ values = [{}]{other} }}", values.join(", "))
-        }
+        number::whole(plain.as_bytes())
     }
 }
 
-pub(crate) fn missing_in_toml(missing: Missing) -> String {
-    match missing {
-        Missing::Middle => "\"middle\"".into(),
-        Missing::Drop => "\"drop\"".into(),
-        Missing::Number(m) => format!("{m:?}"),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn value_in_toml(value: &Value) -> String {
-    match value {
-        Value::Text(text) => text_in_toml(text),
-        Value::Number(x) => format!("{x:?}"),
-        Value::Bool(b) => b.to_string(),
-    }
-}
-
-pub(crate) fn key_in_toml(name: &str) -> String {
-    let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if !name.is_empty() && name.chars().all(bare) { name.into() } else { text_in_toml(name) }
-}
-
-pub(crate) fn text_in_toml(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => quoted += &format!("\\u{:04X}", c as u32),
-            c => quoted.push(c),
+    #[test]
+    fn other_notations_are_parsed() {
+        let german = Notation { decimal: ',', thousands: Some('.') };
+        let french = Notation { decimal: ',', thousands: Some('\u{202f}') };
+        let indian = Notation { decimal: '.', thousands: Some(',') };
+        let comma = Notation { decimal: ',', thousands: None };
+        for (notation, text, want) in [
+            (german, "3,5", Some(3.5)),
+            (german, "-1.234.567,25", Some(-1_234_567.25)),
+            (german, "51.260", Some(51_260.0)),
+            (german, "1,5e3", Some(1500.0)),
+            (german, "7", Some(7.0)),
+            (german, "0.5", None),
+            (german, "1.2345", None),
+            (german, "1.23,5", None),
+            (german, "1,234.5", None),
+            (german, ".123", None),
+            (german, "", None),
+            (french, "1\u{202f}000,5", Some(1000.5)),
+            (indian, "12,34,567.5", Some(1_234_567.5)),
+            (indian, "51,260", Some(51_260.0)),
+            (indian, "12,34", None),
+            (comma, "3,5", Some(3.5)),
+            (comma, "3.5", None),
+            (comma, "inf", Some(f64::INFINITY)),
+            (comma, "x", None),
+            (Notation::default(), "3.5", Some(3.5)),
+            (Notation::default(), "3,5", None),
+        ] {
+            assert_eq!(notation.read(text.as_bytes()), want, "{notation:?} {text}");
         }
     }
-    quoted + "\""
+
+    #[test]
+    fn invalid_notations_are_refused() {
+        let check = |decimal, thousands| Notation { decimal, thousands }.check().is_ok();
+        assert!(check(',', Some('.')) && check('.', Some(',')) && check(',', None));
+        assert!(!check(';', None) && !check(',', Some(',')) && !check('.', Some('5')));
+    }
 }

@@ -1,5 +1,5 @@
-//! Parquet: small row groups are decoded whole, each by one thread; from large ones batches are
-//! read in turn, so that no row group need be held in memory.
+//! Reads Parquet. Small row groups are decoded whole, each by one thread. Large ones are read in
+//! batches, so that no row group need be held in memory.
 use std::{fs::File, io, path::Path, sync::Arc};
 
 use arrow_array::{Array, RecordBatch};
@@ -23,39 +23,39 @@ use parquet::{
 };
 
 use crate::{
-    Error, Format, Part, Unnamed, block::Block, columns, damage::guarded, pages, plan::Plan,
-    positioned::Positioned, untyped,
+    AtomicFile, Error, Format, TablePart, block::Block, column_decoder::RowDecoder, columns,
+    lenient_types, panic_guard::catch_panic, parquet_lengths, shared_file::SharedFile,
 };
 
 /// A Parquet file that is being read.
-pub(crate) struct Groups {
+pub(crate) struct RowGroups {
     shared: Arc<Shared>,
-    /// Which of them, and how many were taken.
+    /// The row groups to read, and how many of them were taken.
     these: Vec<usize>,
     next: usize,
-    /// The bytes of those that were.
+    /// The bytes of those that were taken.
     taken: u64,
-    /// The row group that is being read batch by batch, and how much of it was.
+    /// The row group that is read in batches, and how many of its rows were read.
     current: Option<(ParquetRecordBatchReader, u64)>,
     /// A row group of at most this many rows is decoded whole.
     small: u64,
 }
 
 struct Shared {
-    file: Positioned,
+    file: SharedFile,
     metadata: ArrowReaderMetadata,
     used: Vec<usize>,
     batch: usize,
 }
 
-/// The next thing to decode.
+/// What to decode next.
 pub(crate) enum Step {
     Batch(RecordBatch),
-    Group(Group),
+    RowGroup(RowGroup),
 }
 
 /// A row group to be decoded whole.
-pub(crate) struct Group {
+pub(crate) struct RowGroup {
     shared: Arc<Shared>,
     index: usize,
 }
@@ -63,29 +63,29 @@ pub(crate) struct Group {
 /// The columns of a file and their types.
 pub(crate) fn open(path: &Path) -> Result<(Vec<String>, Vec<DataType>), Error> {
     let (file, metadata) = load(path)?;
-    if let Some(codec) = pages::unknown_codec(metadata.metadata()) {
+    if let Some(codec) = parquet_lengths::unknown_codec(metadata.metadata()) {
         let why = format!(
             "its pages are compressed with {codec}; snappy, gzip, lz4 and zstd can be read"
         );
         return Err(Error::unreadable(path, &io::Error::new(io::ErrorKind::Unsupported, why)));
     }
-    // Once, and before anything is charged for reading it.
-    if guarded(|| pages::pages_fit(&file, metadata.metadata())).flatten().is_none() {
+    // Once, and before a ledger is charged.
+    if catch_panic(|| parquet_lengths::pages_fit(&file, metadata.metadata())).flatten().is_none() {
         return Err(Error::Damaged { path: path.into(), format: Format::Parquet });
     }
     let fields = metadata.schema().fields();
     Ok(fields.iter().map(|f| (f.name().clone(), f.data_type().clone())).unzip())
 }
 
-fn load(path: &Path) -> Result<(Positioned, ArrowReaderMetadata), Error> {
+fn load(path: &Path) -> Result<(SharedFile, ArrowReaderMetadata), Error> {
     let unreadable = |e| Error::unreadable(path, &e);
-    let file = Positioned::new(File::open(path).map_err(unreadable)?).map_err(unreadable)?;
-    // The types that Parquet itself knows are enough, and fewer.
+    let file = SharedFile::new(File::open(path).map_err(unreadable)?).map_err(unreadable)?;
+    // The types of Parquet itself suffice, and there are fewer of them.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let metadata = guarded(|| {
-        pages::footer_fits(&file)?;
+    let metadata = catch_panic(|| {
+        parquet_lengths::footer_fits(&file)?;
         let loaded = ArrowReaderMetadata::load(&file, options.clone()).ok()?;
-        let metadata = untyped::parquet_texts_as_bytes(loaded.metadata()).ok()?;
+        let metadata = lenient_types::parquet_texts_as_bytes(loaded.metadata()).ok()?;
         ArrowReaderMetadata::try_new(Arc::new(metadata), options).ok()
     });
     match metadata.flatten() {
@@ -94,8 +94,8 @@ fn load(path: &Path) -> Result<(Positioned, ArrowReaderMetadata), Error> {
     }
 }
 
-impl Groups {
-    /// All row groups, or these.
+impl RowGroups {
+    /// Reads all row groups, or these.
     pub(crate) fn new(
         path: &Path,
         these: Option<&[usize]>,
@@ -110,13 +110,13 @@ impl Groups {
             return Err(Error::Damaged { path: path.into(), format: Format::Parquet });
         }
         let shared = Arc::new(Shared { file, metadata, used, batch });
-        Ok(Groups { shared, these, next: 0, taken: 0, current: None, small })
+        Ok(RowGroups { shared, these, next: 0, taken: 0, current: None, small })
     }
 
-    /// The next step, how many rows it has at most, and how many bytes have been read with it; an
-    /// error if the file is damaged.
+    /// The next step, the most rows that it has, and the bytes that are read up to its end. An error
+    /// if the file is damaged.
     pub(crate) fn next(&mut self) -> Result<Option<(Step, u64, u64)>, ()> {
-        guarded(|| self.step()).and_then(Result::ok).ok_or(())
+        catch_panic(|| self.step()).and_then(Result::ok).ok_or(())
     }
 
     fn step(&mut self) -> Result<Option<(Step, u64, u64)>, ParquetError> {
@@ -140,18 +140,18 @@ impl Groups {
             let rows = group.num_rows() as u64;
             if rows <= self.small {
                 self.taken += size(group);
-                let group = Group { shared: self.shared.clone(), index };
-                return Ok(Some((Step::Group(group), rows, self.taken)));
+                let group = RowGroup { shared: self.shared.clone(), index };
+                return Ok(Some((Step::RowGroup(group), rows, self.taken)));
             }
             self.current = Some((self.shared.reader(index)?, 0));
         }
     }
 }
 
-/// How large a row group is.
+/// The size of a row group.
 #[derive(Clone, Copy)]
 pub(crate) struct Size {
-    pub(crate) records: u64,
+    pub(crate) rows: u64,
     pub(crate) bytes: u64,
 }
 
@@ -159,7 +159,7 @@ pub(crate) struct Size {
 pub(crate) fn sizes(path: &Path) -> Result<Vec<Size>, Error> {
     let (_, metadata) = load(path)?;
     let of = |group: &RowGroupMetaData| Size {
-        records: group.num_rows().max(0) as u64,
+        rows: group.num_rows().max(0) as u64,
         bytes: size(group),
     };
     Ok(metadata.metadata().row_groups().iter().map(of).collect())
@@ -181,19 +181,23 @@ impl Shared {
     }
 }
 
-impl Group {
-    pub(crate) fn decode(&self, plan: &Plan, block: &mut Block) -> Result<(), ParquetError> {
+impl RowGroup {
+    pub(crate) fn decode(
+        &self,
+        decoder: &RowDecoder,
+        block: &mut Block,
+    ) -> Result<(), ParquetError> {
         let rows = self.shared.metadata.metadata().row_group(self.index).num_rows();
         block.reserve(rows.max(0) as usize);
         for batch in self.shared.reader(self.index)? {
-            columns::decode(&batch?, &self.shared.used, plan, block);
+            columns::decode(&batch?, &self.shared.used, decoder, block);
         }
         Ok(())
     }
 }
 
-/// All rows of a part, all columns of them.
-pub(crate) fn batches(part: &Part) -> Result<Vec<RecordBatch>, Error> {
+/// All rows of a part, with all columns.
+pub(crate) fn batches(part: &TablePart) -> Result<Vec<RecordBatch>, Error> {
     let (file, metadata) = load(&part.path)?;
     let read = || -> Result<Vec<RecordBatch>, ParquetError> {
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
@@ -203,29 +207,30 @@ pub(crate) fn batches(part: &Part) -> Result<Vec<RecordBatch>, Error> {
         Ok(reader.collect::<Result<_, _>>()?)
     };
     let damaged = || Error::Damaged { path: part.path.clone(), format: Format::Parquet };
-    guarded(read).and_then(Result::ok).ok_or_else(damaged)
+    catch_panic(read).and_then(Result::ok).ok_or_else(damaged)
 }
 
-/// What our files say about who wrote them.
+/// The name of the writer in files of [`write_groups`].
 pub(crate) const PROGRAM: &str = "quietly";
 
-/// What a file says about who wrote it.
+/// The name of the writer in a file.
 pub(crate) fn written_by(path: &Path) -> Option<String> {
     let (_, metadata) = load(path).ok()?;
     metadata.metadata().file_metadata().created_by().map(Into::into)
 }
 
-/// Writes rows, each given by its batch and its place there, a row group for every list that is not empty.
+/// Writes a row group for every list of rows that is not empty. A row is a batch and a position
+/// there.
 pub(crate) fn write_groups(
     to: &Path,
     batches: &[RecordBatch],
     groups: &[Vec<(usize, usize)>],
-) -> Result<Unnamed, Error> {
+) -> Result<AtomicFile, Error> {
     let failed = |_: ParquetError| Error::unreadable(to, &std::io::Error::other("not written"));
     let Some(first) = batches.first() else {
         return Err(Error::Damaged { path: to.into(), format: Format::Parquet });
     };
-    let file = Unnamed::create(to).map_err(|e| Error::unreadable(to, &e))?;
+    let file = AtomicFile::create(to).map_err(|e| Error::unreadable(to, &e))?;
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::UNCOMPRESSED)
         .set_statistics_enabled(EnabledStatistics::None)

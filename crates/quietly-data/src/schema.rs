@@ -6,14 +6,14 @@ use crate::{
     Error, Notation, Value,
     error::nearest,
     name::{name_problem, value_problem},
-    notation::{
+    schema_toml::{
         count, in_text, key_in_toml, missing_in_toml, notation_in_toml, read_notation, read_rule,
         rule_in_toml, text_in_toml, unfinished,
     },
 };
 
-/// More columns than this are a mistake, and so are more features.
-pub(crate) const MOST_COLUMNS: usize = 1_000_000;
+/// The most columns, and the most features.
+pub(crate) const MAX_COLUMNS: usize = 1_000_000;
 
 /// What is publicly known about a table, written down before it is read.
 ///
@@ -37,67 +37,67 @@ pub(crate) const MOST_COLUMNS: usize = 1_000_000;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schema {
-    /// About how many rows there are.
+    /// The approximate number of rows.
     pub rows: u64,
-    /// What is protected: the unit of privacy.
+    /// The name of the unit of privacy, such as "person".
     pub unit: String,
-    /// How many rows a unit has, at most.
+    /// The most rows of a unit.
     pub rows_per_unit: u64,
-    /// What becomes of a missing number in a column that does not say.
+    /// What replaces a missing number in a column without a rule of its own.
     pub missing: Missing,
-    /// How many features libsvm text has.
+    /// The number of features of libsvm text.
     pub features: Option<usize>,
-    /// The first line of CSV holds names, even where they look like data: 2020, 2021.
+    /// Whether the first line of CSV is a header even if its names look like data: 2020, 2021.
     pub header: bool,
     /// How numbers are written as text.
     pub notation: Notation,
-    /// The ledger that every release from this table is charged to: a path, relative to the schema file.
+    /// The ledger of all releases from this table: a path relative to the schema file.
     pub ledger: Option<String>,
-    /// Columns with a range whose numbers are written as texts, also where a file has types.
+    /// Columns with a range whose numbers are written as text in files that have types.
     pub numbers_in_text: Vec<String>,
-    /// The columns, in order. `*` stands for every column of the file that is not named.
+    /// The columns, in order. `*` matches every column of the file that is not named.
     pub columns: Vec<(String, Rule)>,
 }
 
-/// More rows than this are not a unit's.
-pub(crate) const MOST_ROWS_PER_UNIT: u64 = 1_000_000;
+/// The most rows of a unit.
+pub(crate) const MAX_ROWS_PER_UNIT: u64 = 1_000_000;
 
 /// What is publicly known about a column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rule {
-    /// A number; values beyond are clamped.
+    /// A number. Values outside the range are clamped.
     Range {
         /// The least value.
         lo: f64,
         /// The greatest value.
         hi: f64,
-        /// What becomes of a missing number, if the column has a rule of its own.
+        /// What replaces a missing number, if the column has a rule of its own.
         missing: Option<Missing>,
     },
     /// One of a few values.
     Values {
-        /// The values; the first is the baseline, which has no feature of its own.
+        /// The values. The first is the baseline, which has no feature of its own.
         values: Vec<Value>,
-        /// Whether all other values, and missing ones, together make one more.
+        /// Whether all other values, and missing ones, count as one more value.
         other: bool,
     },
 }
 
-/// What becomes of a missing number.
+/// What replaces a missing number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Missing {
-    /// The middle of the range takes its place.
+    /// The middle of the range.
     Middle,
-    /// The row becomes the null record, which is left out.
+    /// Nothing: the row is a null row.
     Drop,
-    /// This number takes its place.
+    /// This number.
     Number(f64),
 }
 
 impl Default for Schema {
-    /// A schema of one row that describes no column yet.
+    /// A schema of one row without columns.
     fn default() -> Self {
         Schema {
             rows: 1,
@@ -124,11 +124,11 @@ impl Schema {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|e| Error::unreadable(path, &e))?;
         Schema::parse(&text).map_err(|error| match error {
-            // A file of another name may be somebody's table: its lines are not quoted.
+            // A file with another ending may be a table: its lines are not quoted.
             Error::Syntax { problem } if path.extension().is_none_or(|e| e != "toml") => {
                 let quoted = |line: &&str| !line.trim_end().ends_with('|') && !line.contains(" | ");
-                let told: Vec<&str> = problem.lines().filter(quoted).collect();
-                Error::Syntax { problem: told.join(": ") }
+                let unquoted: Vec<&str> = problem.lines().filter(quoted).collect();
+                Error::Syntax { problem: unquoted.join(": ") }
             }
             error => error,
         })
@@ -138,8 +138,8 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// [`Error::Syntax`], [`Error::Unfinished`] or [`Error::Schema`]; the last two list everything
-    /// that is wrong.
+    /// [`Error::Syntax`], [`Error::Unfinished`] or [`Error::Schema`]. The last two list all
+    /// problems.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let table: toml::Table = text
             .trim_start_matches('\u{feff}')
@@ -174,17 +174,17 @@ impl Schema {
             let mut problem = format!("{key:?} is not a key");
             match nearest(key, known) {
                 Some(near) => problem += &format!("; did you mean {near:?}?"),
-                None if table[key].is_table() => problem += "; columns go under [columns]",
-                None => problem += &format!("; there are {}", known.join(", ")),
+                None if table[key].is_table() => problem += "; columns belong under [columns]",
+                None => problem += &format!("; the keys are {}", known.join(", ")),
             }
             problems.push(problem);
         }
         let rows = table.get("rows").map(count);
         if !matches!(rows, Some(Some(_))) {
-            problems.push("rows must say about how many rows there are, such as 30000".into());
+            problems.push("rows must be the approximate number of rows, such as 30000".into());
         }
         let features = table.get("features").map(count);
-        if features.is_some_and(|n| n.is_none_or(|n| n > MOST_COLUMNS as u64)) {
+        if features.is_some_and(|n| n.is_none_or(|n| n > MAX_COLUMNS as u64)) {
             problems.push(
                 "features must be a count, the highest index in the libsvm text, of at most a million"
                     .into(),
@@ -204,7 +204,7 @@ impl Schema {
             problems.push(format!("unit {problem}"));
         }
         let rows_per_unit = table.get("rows_per_unit").map_or(Some(1), count);
-        let rows_per_unit = rows_per_unit.filter(|k| *k <= MOST_ROWS_PER_UNIT);
+        let rows_per_unit = rows_per_unit.filter(|k| *k <= MAX_ROWS_PER_UNIT);
         if rows_per_unit.is_none() {
             problems.push("rows_per_unit must be a count from 1 to a million".into());
         }
@@ -225,7 +225,7 @@ impl Schema {
         let mut columns = Vec::new();
         let mut numbers_in_text = Vec::new();
         match table.get("columns") {
-            Some(toml::Value::Table(rules)) if rules.len() > MOST_COLUMNS => {
+            Some(toml::Value::Table(rules)) if rules.len() > MAX_COLUMNS => {
                 problems.push("there are more than a million columns".into());
             }
             Some(toml::Value::Table(rules)) if !rules.is_empty() => {
@@ -238,7 +238,7 @@ impl Schema {
                 }
             }
             _ => problems.push(
-                "there are no columns: wanted [columns] and lines such as age = { range = [0, 100] }"
+                "there are no columns: expected [columns] and lines such as age = { range = [0, 100] }"
                     .into(),
             ),
         }
@@ -291,7 +291,7 @@ impl Schema {
         text
     }
 
-    /// A schema to fill in: every column is a question.
+    /// A schema to be completed: the rule of every column is a question mark.
     ///
     /// ```
     /// use quietly_data::{Error, Schema};
@@ -311,7 +311,7 @@ impl Schema {
 }
 
 const TEMPLATE: &str = r#"# What is publicly known about this table. Everything here is published with the model, so
-# fill it in from what anybody knows (a form, a law, common sense), never by looking at the rows.
+# fill it in from what is publicly known (a form, a law, common sense), never from the rows.
 
 rows = "?"            # about how many rows there are, such as 30000
 unit = "row"          # what one row is, such as "visit", or what has several rows, such as "person"
@@ -328,11 +328,11 @@ missing = "middle"    # a missing number: "middle" of its range, or "drop" to le
 "#;
 
 impl Rule {
-    /// Whether the rule makes sense: also for a model file, which anybody may have edited.
+    /// Refuses invalid rules. A model file may contain them, because it can be edited.
     pub(crate) fn check(&self) -> Result<(), String> {
         match self {
             Rule::Range { lo, hi, missing } => {
-                // Squares of anything within 1e150 are finite.
+                // Squares of such numbers are finite.
                 if !(lo.abs() <= 1e150 && hi.abs() <= 1e150) {
                     return Err(format!("range [{lo}, {hi}] must lie within -1e150 and 1e150"));
                 }
@@ -357,7 +357,9 @@ impl Rule {
                 }
                 let mut seen = HashSet::new();
                 match values.iter().find(|v| !seen.insert(v.to_string())) {
-                    Some(twice) => Err(format!("the value {:?} is there twice", twice.to_string())),
+                    Some(twice) => {
+                        Err(format!("the value {:?} is listed twice", twice.to_string()))
+                    }
                     None => Ok(()),
                 }
             }
@@ -387,7 +389,7 @@ mod tests {
     "#;
 
     #[test]
-    fn a_schema_comes_back_from_its_toml() {
+    fn a_schema_is_restored_from_its_toml() {
         let schema = Schema::parse(SCHEMA).unwrap();
         assert_eq!((schema.rows, schema.features, schema.columns.len()), (30_000, Some(123), 5));
         let names: Vec<&str> = schema.columns.iter().map(|(name, _)| name.as_str()).collect();

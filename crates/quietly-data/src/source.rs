@@ -9,61 +9,60 @@ use arrow_schema::DataType;
 use crate::{
     Encoding, Error, Format, Private, Schema, Table,
     block::Block,
-    columns,
-    feed::{Feed, text_failed},
-    format,
+    chunk_reader::{ChunkReader, text_failed},
+    column_decoder::{ColumnDecoder, RowDecoder},
+    columns, duplicate_files, format,
     header::{self, check_names, difference},
     ipc, libsvm,
     memory::Memory,
-    parquet,
-    plan::{Cell, Plan},
-    repeated,
-    schema::MOST_COLUMNS,
-    stream, text,
+    name::visible,
+    parallel_decode, parquet,
+    schema::MAX_COLUMNS,
+    text_chunks,
 };
 
-/// How to open files, where the files do not say it themselves.
+/// How to open files, where it cannot be detected.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// The format of all files; by default that of their name, or else of their first bytes.
+    /// The format of all files. By default it is detected from the name, or from the first bytes.
     pub format: Option<Format>,
-    /// What separates the fields of CSV; by default one of `,`, `;`, tab and `|`.
+    /// The delimiter of CSV. By default one of `,`, `;`, tab and `|` is detected.
     pub delimiter: Option<u8>,
-    /// How many features libsvm text has: [`Schema::features`](crate::Schema::features).
+    /// The number of features of libsvm text: [`Schema::features`](crate::Schema::features).
     pub features: Option<usize>,
-    /// The first line of CSV holds names, whatever it looks like: [`Schema::header`].
+    /// Whether the first line of CSV is a header, whatever it looks like: [`Schema::header`].
     pub header: bool,
-    /// Names that are public: a first line of CSV that has none of them is a row of data.
+    /// Names that are public. A first line of CSV without any of them is a row of data.
     pub names: Vec<String>,
 }
 
 impl Options {
-    /// What a schema says about files.
+    /// The options that a schema gives.
     pub fn of_schema(schema: &Schema) -> Self {
         let names = schema.columns.iter().map(|(name, _)| name.clone()).filter(|n| n != "*");
         let (features, header) = (schema.features, schema.header);
         Options { features, header, names: names.collect(), ..Options::default() }
     }
 
-    /// What a model says about files that it predicts. libsvm text has as many features as the
-    /// model has columns with a number for a name.
+    /// The options that a model gives for prediction. The number of features of libsvm text is the
+    /// greatest number among the names of its columns.
     pub fn of_encoding(encoding: &Encoding) -> Self {
         let names: Vec<String> = encoding.predicting().columns().map(Into::into).collect();
         let features = names.iter().filter_map(|name| name.parse().ok()).max();
         Options { features, names, ..Options::default() }
     }
 
-    /// libsvm text, if the number of features is given and all names are those of its columns.
+    /// libsvm text, if the number of features is given and all names can be its columns.
     fn libsvm(&self) -> Option<Format> {
         let column = |name: &String| name == "label" || name.parse::<usize>().is_ok();
         (self.features.is_some() && self.names.iter().all(column)).then_some(Format::Libsvm)
     }
 }
 
-/// The columns of libsvm text. Only the schema or the model says how many there are.
+/// The columns of libsvm text, whose number comes from the schema or the model.
 fn libsvm_names(path: &Path, options: &Options) -> Result<Vec<String>, Error> {
     match options.features {
-        Some(features) if features > MOST_COLUMNS => {
+        Some(features) if features > MAX_COLUMNS => {
             let problem = "features must be a count of at most a million".into();
             Err(Error::Schema { problems: vec![problem] })
         }
@@ -85,9 +84,9 @@ pub(crate) struct Input {
     pub(crate) layout: Layout,
 }
 
-/// What was found out about a file when it was opened.
+/// What opening a file has shown about it.
 pub(crate) enum Layout {
-    /// Rows start after so many bytes, unpacked.
+    /// Rows start after `start` decompressed bytes.
     Csv {
         delimiter: u8,
         start: u64,
@@ -108,7 +107,7 @@ impl Layout {
             Layout::Csv { .. } => Format::Csv,
             Layout::Libsvm => Format::Libsvm,
             Layout::Parquet { .. } => Format::Parquet,
-            // Nothing in memory is damaged.
+            // A table in memory is never reported as damaged.
             Layout::Ipc(_) | Layout::Memory(_) => Format::Ipc,
         }
     }
@@ -120,8 +119,8 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// If a file cannot be read or has no usable header, if the headers differ, or if the same
-    /// rows seem to be there twice.
+    /// If a file cannot be read or has no valid header, if the headers differ, or if two files seem
+    /// to hold the same rows.
     pub fn open<P: AsRef<Path>>(
         paths: impl IntoIterator<Item = P>,
         options: &Options,
@@ -130,7 +129,7 @@ impl Source {
         for path in paths {
             files.extend(format::files(path.as_ref())?);
         }
-        repeated::check_files(&files)?;
+        duplicate_files::check_files(&files)?;
         let mut inputs: Vec<Input> = Vec::new();
         let mut columns: Option<Vec<String>> = None;
         for file in files {
@@ -152,7 +151,7 @@ impl Source {
         }
     }
 
-    /// One input, which is there.
+    /// A table of one input.
     pub(crate) fn of(input: Input, columns: Vec<String>) -> Self {
         Source { inputs: vec![input], columns }
     }
@@ -166,19 +165,23 @@ impl Source {
         &self.columns
     }
 
-    /// The files, in order; none if the table is in memory.
+    /// The files, in order. There are none if the table is in memory.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let on_disk = |input: &&Input| !matches!(input.layout, Layout::Memory(_));
         self.inputs.iter().filter(on_disk).map(|input| input.path.as_path())
     }
 
-    /// The names of the files, without their folders, in order; none if the table is in memory.
+    /// The names of the files, without their folders, in order; none if the table is in memory. Hidden
+    /// characters are written as `\u{1b}`.
     pub fn file_names(&self) -> Vec<String> {
-        let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into();
+        let name = |path: &Path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            visible(&name.replace('\n', "\\u{a}")).into_owned()
+        };
         self.files().map(name).collect()
     }
 
-    /// Whether the files leave zeros out, as libsvm text does, or the table in memory.
+    /// Whether the table is sparse: libsvm text, or a sparse column in memory.
     pub fn is_sparse(&self) -> bool {
         self.inputs.iter().all(|input| match &input.layout {
             Layout::Memory(memory) => memory.sparse,
@@ -191,12 +194,12 @@ impl Source {
         self.inputs.iter().map(|input| input.bytes).sum()
     }
 
-    /// Reads the whole table into memory. Zero threads means one for every core. The table does
-    /// not depend on their number, nor on how its rows are split into files.
+    /// Reads the whole table into memory. Zero threads means one for every core. The table does not
+    /// depend on the number of threads, nor on how its rows are split into files.
     ///
     /// # Errors
     ///
-    /// If a column is not there or has a type that cannot be read, or if a file is damaged. No row
+    /// If a column does not exist or has a type that cannot be read, or if a file is damaged. No row
     /// can cause an error.
     pub fn read(&self, encoding: &Encoding, threads: usize) -> Result<Private<Table>, Error> {
         let mut table = Table::empty(encoding.width());
@@ -207,25 +210,24 @@ impl Source {
         Ok(Private::new(table))
     }
 
-    /// Hands the rows to `each` in order, block by block, while other threads decode ahead. Memory
-    /// stays bounded whatever the size of the files (of Arrow IPC, one record batch is held).
+    /// Passes the rows to `each` in order, block by block, while other threads decode ahead. Memory
+    /// does not grow with the size of the files, but Arrow IPC needs that of one record batch.
     ///
-    /// The sizes of blocks depend on the format and on the length of lines, so they are private
-    /// like everything else about a block.
+    /// The sizes of blocks depend on the format and on the length of lines, so they are private too.
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read); blocks before the damage have been handed out by then.
+    /// As [`read`](Self::read). Blocks before the damage have been passed on by then.
     pub fn blocks(
         &self,
         encoding: &Encoding,
         threads: usize,
         each: &mut dyn FnMut(&Block) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        self.pieces(&Plan::new(encoding, &self.columns)?, threads, each)
+        self.for_each_chunk(&RowDecoder::new(encoding, &self.columns)?, threads, each)
     }
 
-    /// Hands the rows to `each` in order, as small tables, all on this thread.
+    /// Passes the rows to `each` in order, as small tables, on this thread.
     ///
     /// # Errors
     ///
@@ -235,13 +237,13 @@ impl Source {
         encoding: &Encoding,
         each: &mut dyn FnMut(&Table) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        let plan = Plan::new(encoding, &self.columns)?;
-        self.check_types(&plan)?;
-        let (mut feed, used) = (Feed::in_batches(&plan, &self.inputs), plan.used());
+        let decoder = RowDecoder::new(encoding, &self.columns)?;
+        self.check_types(&decoder)?;
+        let (mut chunks, used) = (ChunkReader::in_batches(&decoder, &self.inputs), decoder.used());
         let (mut buffer, mut block) = (Vec::new(), Block::default());
-        let mut table = Table::empty(plan.width);
-        while let Some(piece) = feed.next(&mut buffer)? {
-            piece.decode(&buffer, &plan, &used, &mut block)?;
+        let mut table = Table::empty(decoder.width);
+        while let Some(chunk) = chunks.next(&mut buffer)? {
+            chunk.decode(&buffer, &decoder, &used, &mut block)?;
             table.swap(&mut block);
             if each(&table).is_break() {
                 break;
@@ -250,21 +252,21 @@ impl Source {
         Ok(())
     }
 
-    pub(crate) fn pieces<P: stream::Part>(
+    pub(crate) fn for_each_chunk<P: parallel_decode::Decoded>(
         &self,
-        plan: &Plan,
+        decoder: &RowDecoder,
         threads: usize,
         each: &mut dyn FnMut(&P) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        self.check_types(plan)?;
+        self.check_types(decoder)?;
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
         let threads = if threads == 0 { cores } else { threads };
-        stream::run(Feed::new(plan, &self.inputs), plan, threads, each)
+        parallel_decode::run(ChunkReader::new(decoder, &self.inputs), decoder, threads, each)
     }
 
     /// Refuses columns of types that cannot be read.
-    pub(crate) fn check_types(&self, plan: &Plan) -> Result<(), Error> {
-        self.inputs.iter().try_for_each(|input| input.check_types(plan, &self.columns))
+    pub(crate) fn check_types(&self, decoder: &RowDecoder) -> Result<(), Error> {
+        self.inputs.iter().try_for_each(|input| input.check_types(decoder, &self.columns))
     }
 }
 
@@ -274,14 +276,16 @@ impl Input {
         let metadata = std::fs::metadata(&path).map_err(unreadable)?;
         if !metadata.is_file() && !metadata.is_dir() {
             let format = options.format.unwrap_or(Format::Csv);
-            let (what, instead) =
-                ("a pipe or a device", "save it as a file first: a table is read several times");
+            let (what, instead) = (
+                "a pipe or a device",
+                "save it as a file first, because a table is read several times",
+            );
             return Err(Error::Foreign { path, format, what, instead });
         }
         let bytes = metadata.len();
-        let said = options.format.or_else(|| Format::of_name(&path));
-        // libsvm text begins with a row, which must not decide anything: nothing of it is looked at.
-        if said.or_else(|| options.libsvm()) == Some(Format::Libsvm) {
+        let declared = options.format.or_else(|| Format::of_name(&path));
+        // libsvm text begins with a row, which must not decide anything: it is not read here.
+        if declared.or_else(|| options.libsvm()) == Some(Format::Libsvm) {
             File::open(&path).map_err(unreadable)?;
             let names = libsvm_names(&path, options)?;
             return Ok((Input { path, bytes, layout: Layout::Libsvm }, names));
@@ -289,10 +293,10 @@ impl Input {
         if bytes == 0 {
             return Err(Error::NoHeader { path, got: "an empty file" });
         }
-        let (mut reader, _) = text::open(&path).map_err(unreadable)?;
+        let (mut reader, _) = text_chunks::open(&path).map_err(unreadable)?;
         let mut start = Vec::new();
         let problem = header::read_more(&mut reader, &mut start).err();
-        let format = said.unwrap_or_else(|| Format::of_bytes(&start));
+        let format = declared.unwrap_or_else(|| Format::of_bytes(&start));
         if let Some(problem) = problem {
             return Err(text_failed(&path, format, &problem));
         }
@@ -303,7 +307,7 @@ impl Input {
         }
         let (layout, names) = match format {
             Format::Csv => header::csv_layout(&path, reader, start, options)?,
-            // Neither its name nor the schema said so: its columns are not those of the schema, which is refused.
+            // Neither its name nor the schema declares libsvm, so its columns will be refused.
             Format::Libsvm => (Layout::Libsvm, libsvm_names(&path, options)?),
             Format::Parquet => {
                 let (names, types) = parquet::open(&path)?;
@@ -317,23 +321,23 @@ impl Input {
         Ok((Input { path, bytes, layout }, names))
     }
 
-    fn check_types(&self, plan: &Plan, names: &[String]) -> Result<(), Error> {
+    fn check_types(&self, decoder: &RowDecoder, names: &[String]) -> Result<(), Error> {
         let types = match &self.layout {
             Layout::Parquet { types, .. } | Layout::Ipc(types) => types,
             Layout::Memory(memory) => &memory.types,
             Layout::Csv { .. } | Layout::Libsvm => return Ok(()),
         };
-        let bad = plan.cells.iter().zip(types).enumerate().filter(|(_, (cell, data_type))| {
-            !matches!(cell, Cell::Skip) && !columns::readable(data_type)
+        let bad = decoder.cells.iter().zip(types).enumerate().filter(|(_, (cell, data_type))| {
+            !matches!(cell, ColumnDecoder::Skip) && !columns::readable(data_type)
         });
-        let told = bad.map(|(place, (_, data_type))| {
+        let described = bad.map(|(place, (_, data_type))| {
             let kind = columns::kind(data_type);
-            match plan.named[place] {
+            match decoder.named[place] {
                 true => format!("{:?} is {kind}", names[place]),
                 false => format!("column {} is {kind}", place + 1),
             }
         });
-        let columns: Vec<String> = told.take(20).collect();
+        let columns: Vec<String> = described.take(20).collect();
         if columns.is_empty() {
             return Ok(());
         }

@@ -3,54 +3,54 @@ use std::ops::ControlFlow;
 use crate::{
     Encoding, Error, Private, Source,
     block::Block,
-    encoding::Nulls,
-    feed::Piece,
-    plan::{Fill, Plan},
-    stream::Part,
+    chunk_reader::Chunk,
+    column_decoder::{RowDecoder, RowWriter},
+    encoding::NullRows,
+    parallel_decode::Decoded,
 };
 
-/// Rows in memory without their zeros, encoded like those of a [`Table`](crate::Table): every value
-/// is finite and within [-1, 1]. This is somebody's data: it cannot be printed.
+/// Sparse rows in memory, encoded like those of a [`Table`](crate::Table): every value is finite and
+/// within [-1, 1]. They are private: they cannot be printed.
 ///
-/// Row i holds `values[starts[i]..starts[i + 1]]` at the features `index[..]` of the same places, in
-/// ascending order.
+/// Row i has the values `values[starts[i]..starts[i + 1]]` at the features `index[..]` of the same
+/// range, in ascending order.
 pub struct Sparse {
-    /// How many features a row has.
+    /// The number of features of a row.
     pub width: usize,
-    /// Where each row starts, and where the last one ends.
+    /// The start of each row, and the end of the last.
     pub starts: Vec<usize>,
-    /// Which features are not zero.
+    /// The features that are not zero.
     pub index: Vec<u32>,
-    /// What they are.
+    /// Their values.
     pub values: Vec<f64>,
-    /// The target of every row; NaN for a null record that keeps its place.
+    /// The target of every row. NaN for a null row that keeps its position.
     pub target: Vec<f64>,
 }
 
 impl Sparse {
-    /// No rows.
+    /// A table without rows.
     ///
     /// # Panics
     ///
-    /// If there are more than four billion features.
+    /// If `width` is 2³² or more.
     pub fn empty(width: usize) -> Self {
         assert!(u32::try_from(width).is_ok(), "at most 2^32 features");
         let (index, values, target) = (Vec::new(), Vec::new(), Vec::new());
         Sparse { width, starts: vec![0], index, values, target }
     }
 
-    /// How many rows there are. This number is private unless the relation is replace-one.
+    /// The number of rows. It is private unless the relation is replace-one.
     pub fn rows(&self) -> usize {
         self.target.len()
     }
 
-    /// The features of a row that are not zero, and what they are.
+    /// The features of a row that are not zero, and their values.
     pub fn row(&self, row: usize) -> (&[u32], &[f64]) {
         let range = self.starts[row]..self.starts[row + 1];
         (&self.index[range.clone()], &self.values[range])
     }
 
-    /// Adds a row, given by its features in ascending order. Zeros are left out.
+    /// Adds a row, given by its features in ascending order. Zeros are not stored.
     pub fn push(&mut self, features: impl IntoIterator<Item = (u32, f64)>, target: f64) {
         for (index, x) in features.into_iter().filter(|(_, x)| *x != 0.0) {
             self.index.push(index);
@@ -79,9 +79,9 @@ impl Sparse {
 }
 
 impl Source {
-    /// Reads the whole table into memory without its zeros: memory goes with the number of values
-    /// that are not zero. The time does so, too, for libsvm text that is encoded so that [zero stays
-    /// zero](Encoding::zero_stays_zero).
+    /// Reads the whole table into memory without its zeros. Memory is proportional to the number of
+    /// values that are not zero. So is the time, if the table is sparse and 0 is [encoded as
+    /// 0](Encoding::with_symmetric_ranges).
     ///
     /// # Errors
     ///
@@ -91,81 +91,81 @@ impl Source {
         encoding: &Encoding,
         threads: usize,
     ) -> Result<Private<Sparse>, Error> {
-        let mut plan = Plan::new(encoding, self.columns())?;
-        plan.sparse = true;
+        let mut decoder = RowDecoder::new(encoding, self.columns())?;
+        decoder.sparse = true;
         let mut rows = Sparse::empty(encoding.width());
-        self.pieces(&plan, threads, &mut |thin: &Thin| {
-            rows.append(&thin.rows);
+        self.for_each_chunk(&decoder, threads, &mut |sparse_block: &SparseBlock| {
+            rows.append(&sparse_block.rows);
             ControlFlow::Continue(())
         })?;
         Ok(Private::new(rows))
     }
 }
 
-/// Some rows on their way.
-pub(crate) struct Thin {
-    /// Where they are encoded first, unless the text has no zeros to begin with.
+/// A block of sparse rows.
+pub(crate) struct SparseBlock {
+    /// Where dense input is decoded first.
     block: Block,
     rows: Sparse,
 }
 
-impl Default for Thin {
+impl Default for SparseBlock {
     fn default() -> Self {
-        Thin { block: Block::default(), rows: Sparse::empty(0) }
+        SparseBlock { block: Block::default(), rows: Sparse::empty(0) }
     }
 }
 
-impl Part for Thin {
+impl Decoded for SparseBlock {
     fn decode(
         &mut self,
-        piece: &Piece<'_>,
+        chunk: &Chunk<'_>,
         buffer: &[u8],
-        plan: &Plan,
+        decoder: &RowDecoder,
         used: &[usize],
     ) -> Result<(), Error> {
-        let Thin { block, rows } = self;
-        rows.restart(plan.width);
-        if piece.decode_thin(buffer, plan, rows) {
+        let SparseBlock { block, rows } = self;
+        rows.restart(decoder.width);
+        if chunk.decode_sparse(buffer, decoder, rows) {
             return Ok(());
         }
-        piece.decode(buffer, plan, used, block)?;
-        for (features, target) in block.features.chunks_exact(plan.width).zip(&block.target) {
+        chunk.decode(buffer, decoder, used, block)?;
+        for (features, target) in block.features.chunks_exact(decoder.width).zip(&block.target) {
             rows.push((0..).zip(features.iter().copied()), *target);
         }
         Ok(())
     }
 }
 
-/// A row being filled, without its zeros.
+/// A sparse row that is being filled.
 #[derive(Default)]
-pub(crate) struct ThinRow {
+pub(crate) struct SparseRow {
     features: Vec<(u32, f64)>,
     target: f64,
 }
 
-impl ThinRow {
-    /// Fills a row and adds it to `rows`, unless it is the null record and those are left out.
+impl SparseRow {
+    /// Fills a row and adds it to `rows`, unless it is a null row and those are dropped.
     pub(crate) fn add(
         &mut self,
         rows: &mut Sparse,
-        nulls: Nulls,
+        nulls: NullRows,
         fill: impl FnOnce(&mut Self) -> bool,
     ) {
         self.features.clear();
         self.target = 0.0;
         if fill(self) {
-            // Columns of the file may have another order than features.
+            // The columns of the file may have another order than the features.
             if !self.features.is_sorted_by_key(|(slot, _)| *slot) {
                 self.features.sort_unstable_by_key(|(slot, _)| *slot);
             }
             rows.push(self.features.iter().copied(), self.target);
-        } else if nulls == Nulls::Stay {
+        } else if nulls == NullRows::Keep {
             rows.push([], f64::NAN);
         }
     }
 }
 
-impl Fill for ThinRow {
+impl RowWriter for SparseRow {
     fn feature(&mut self, slot: usize, x: f64) {
         self.features.push((slot as u32, x));
     }

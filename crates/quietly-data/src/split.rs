@@ -1,4 +1,4 @@
-//! One table in memory as two, row by row.
+//! Splits a table in memory into two, row by row.
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
 
@@ -8,31 +8,31 @@ use crate::{
 };
 
 impl Source {
-    /// The rows that a coin chooses, and the others. The coin is thrown once for every row, in order; what it says must not depend on
-    /// the rows. None if the table is not in memory.
+    /// The rows for which `choose` returns true, and the others. It is called once for every row, in
+    /// order, and must not depend on the rows. `None` if the table is not in memory.
     ///
     /// # Errors
     ///
-    /// [`Error::Batches`] if a column is of a type that cannot be divided.
-    pub fn split(&self, coin: &mut dyn FnMut() -> bool) -> Result<Option<(Self, Self)>, Error> {
+    /// [`Error::Batches`] if the rows of a column cannot be selected.
+    pub fn split(&self, choose: &mut dyn FnMut() -> bool) -> Result<Option<(Self, Self)>, Error> {
         let [input] = self.inputs() else { return Ok(None) };
         let Layout::Memory(memory) = &input.layout else { return Ok(None) };
         let (mut chosen, mut others) = (Vec::new(), Vec::new());
         for batch in memory.batches() {
-            let said: Vec<bool> = (0..batch.num_rows()).map(|_| coin()).collect();
-            let but: Vec<bool> = said.iter().map(|x| !x).collect();
-            chosen.push(part(batch, said)?);
-            others.push(part(batch, but)?);
+            let these: Vec<bool> = (0..batch.num_rows()).map(|_| choose()).collect();
+            let rest: Vec<bool> = these.iter().map(|x| !x).collect();
+            chosen.push(part(batch, these)?);
+            others.push(part(batch, rest)?);
         }
         let names = || self.columns().to_vec();
         Ok(Some((Source::in_memory(names(), chosen)?, Source::in_memory(names(), others)?)))
     }
 }
 
-fn part(batch: &RecordBatch, said: Vec<bool>) -> Result<RecordBatch, Error> {
-    // What Arrow complains about may quote cells.
-    let problem = "one of them has a type whose rows cannot be told apart";
-    filter_record_batch(batch, &BooleanArray::from(said)).map_err(|_| Error::Batches { problem })
+fn part(batch: &RecordBatch, these: Vec<bool>) -> Result<RecordBatch, Error> {
+    // The error of Arrow may quote cells.
+    let problem = "a column has a type whose rows cannot be selected";
+    filter_record_batch(batch, &BooleanArray::from(these)).map_err(|_| Error::Batches { problem })
 }
 
 #[cfg(test)]
@@ -68,11 +68,11 @@ mod tests {
         let names = ["a", "b", "c"].map(String::from).to_vec();
         let source = Source::in_memory(names.clone(), vec![batch(0, 10), batch(10, 5)]).unwrap();
         let mut count = 0;
-        let mut coin = || {
+        let mut choose = || {
             count += 1;
             count % 3 == 0
         };
-        let (chosen, others) = source.split(&mut coin).unwrap().unwrap();
+        let (chosen, others) = source.split(&mut choose).unwrap().unwrap();
         let schema = "rows = 15\n[columns]\na = { range = [0, 15] }\nb = { range = [0, 1] }\nc = { values = [\"yes\"] }";
         let encoding =
             Encoding::new(&crate::Schema::parse(schema).unwrap(), &names, None, Some("a")).unwrap();

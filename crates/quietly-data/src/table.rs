@@ -2,9 +2,9 @@ use crate::Block;
 
 /// Rows in memory, encoded: every feature is finite and within [-1, 1], every target is finite.
 ///
-/// Features lie row after row, `width` to a row. There is no constant column; models add their
-/// own. Null records are not in the table, unless it was read so that they [keep their
-/// places](crate::Encoding::keeping_places): then they are rows of zeros whose target is NaN.
+/// Features are stored row after row, `width` to a row. There is no constant column: models add
+/// their own. Null rows are not in the table, unless it was read so that they [keep their
+/// positions](crate::Encoding::keeping_null_rows): then they are rows of zeros whose target is NaN.
 pub struct Table {
     width: usize,
     features: Vec<f64>,
@@ -13,8 +13,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table from rows that already lie in [-1, 1]. Whatever does not is brought there: numbers
-    /// beyond are clamped, NaN becomes 0; a row whose target is not finite is left out.
+    /// A table of features that are already within [-1, 1]. Numbers outside are clamped and NaN
+    /// becomes 0. A row whose target is not finite is a null row.
     ///
     /// # Panics
     ///
@@ -26,13 +26,13 @@ impl Table {
         }
         let mut table = Table { width, features, target, nulls: Vec::new() };
         if table.target.iter().any(|y| !y.is_finite()) {
-            table.leave_out_nulls();
+            table.drop_null_rows();
         }
         table
     }
 
-    /// Leaves out the rows whose target is not finite.
-    pub(crate) fn leave_out_nulls(&mut self) {
+    /// Drops the rows whose target is not finite.
+    pub(crate) fn drop_null_rows(&mut self) {
         let Table { width, features, target, nulls } = self;
         let (width, mut kept) = (*width, 0);
         for row in 0..target.len() {
@@ -48,7 +48,7 @@ impl Table {
         features.truncate(kept * width);
     }
 
-    /// Forgets the rows for so many others, and keeps the memory. What is in them is up to the caller.
+    /// Replaces the rows by `rows` others and reuses their memory. The caller overwrites them.
     pub(crate) fn restart(&mut self, width: usize, rows: usize) -> (&mut [f64], &mut [f64]) {
         self.width = width;
         self.nulls.clear();
@@ -62,8 +62,9 @@ impl Table {
         Table { width, features: Vec::new(), target: Vec::new(), nulls: Vec::new() }
     }
 
-    /// The same records with `width` other features: `map` writes those of a row, from its old ones, over zeros. Whatever it
-    /// writes is brought into [-1, 1], as by [`new`](Self::new).
+    /// The same rows with `width` other features. `map` gets the old features of a row and a slice
+    /// of zeros, into which it writes the new ones. These are clamped to [-1, 1], as by
+    /// [`new`](Self::new).
     #[must_use]
     pub fn with_features(
         &self,
@@ -89,7 +90,7 @@ impl Table {
         Table { width, features, target: self.target.clone(), nulls: self.nulls.clone() }
     }
 
-    /// Adds the rows of a block, which a source has encoded.
+    /// Appends the rows of a block.
     pub(crate) fn append(&mut self, block: &Block) {
         let before = self.target.len() + self.nulls.len();
         self.nulls.extend(block.nulls.iter().map(|place| before + place));
@@ -97,7 +98,7 @@ impl Table {
         self.target.extend_from_slice(&block.target);
     }
 
-    /// Takes the rows of a block, and gives it its memory.
+    /// Exchanges the rows with those of a block, so that the block can reuse the memory.
     pub(crate) fn swap(&mut self, block: &mut Block) {
         self.width = block.width;
         std::mem::swap(&mut self.features, &mut block.features);
@@ -105,18 +106,19 @@ impl Table {
         std::mem::swap(&mut self.nulls, &mut block.nulls);
     }
 
-    /// How many features a row has.
+    /// The number of features of a row.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The places, among all records, of null records: in order. A row keeps its place whatever becomes of those before it.
+    /// The positions of the dropped null rows among all rows, in ascending order. With them, the
+    /// position of a row does not depend on the cells of the rows before it.
     pub fn nulls(&self) -> &[usize] {
         &self.nulls
     }
 
-    /// How many rows there are. This number is private: under replace-one too, where that of all records is public, null
-    /// records among them.
+    /// The number of rows, without dropped null rows. It is private under both relations. Under
+    /// replace-one only the number of all rows is public, null rows included.
     pub fn rows(&self) -> usize {
         self.target.len()
     }
@@ -135,11 +137,12 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::encoding::Nulls;
+    use crate::encoding::NullRows;
 
-    /// Records keep their order, targets and places whatever the number of threads, and nothing leaves [-1, 1].
+    /// Rows keep their order, targets and positions for any number of threads, and new features
+    /// are within [-1, 1].
     #[test]
-    fn other_features_are_of_the_same_records() {
+    fn new_features_keep_rows_targets_and_positions() {
         let table = Table::new(2, vec![0.5, 0.1, 0.2, 0.3, 0.0, -1.0], vec![1.0, f64::NAN, 3.0]);
         for threads in [1, 2, 5] {
             let other = table.with_features(3, threads, |row, into| {
@@ -151,9 +154,9 @@ mod tests {
         }
     }
 
-    /// Whatever is wrong with a record, those after it are where they would be if it were right.
+    /// A null row does not move the rows after it.
     #[test]
-    fn null_records_keep_their_place() {
+    fn null_rows_keep_their_positions() {
         let target = vec![f64::NAN, 1.0, f64::INFINITY, f64::NAN, 2.0];
         let table = Table::new(1, vec![0.1, 0.2, 0.3, 0.4, 0.5], target);
         assert_eq!((table.rows(), table.features()), (2, &[0.2, 0.5][..]));
@@ -165,11 +168,11 @@ mod tests {
             block.restart(1, 0);
             // Row by row: kept, null, kept.
             for kept in [true, false, true] {
-                block.push(Nulls::Out, |_| kept);
+                block.push(NullRows::Drop, |_| kept);
             }
             // By columns: null, kept, null.
             block.grow(3);
-            block.retain_last(&[false, true, false], Nulls::Out);
+            block.retain_last(&[false, true, false], NullRows::Drop);
             assert_eq!((block.rows, &block.nulls[..]), (3, &[1, 3, 5][..]));
             table.append(&block);
         }

@@ -2,10 +2,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Encoding, Error, Rule, Schema, Value};
 
-/// The column to be predicted, and what is publicly known about it: bounds, or classes.
+/// The column to predict, and what is publicly known about it: a range, or classes.
 ///
 /// Classes are encoded as 0, 1, 2, … in the order of the schema, so that `lo` is 0 and `hi` is the
-/// last of them.
+/// number of the last class.
 ///
 /// ```
 /// use quietly_data::{Encoding, Schema};
@@ -34,10 +34,10 @@ pub struct Target {
     pub lo: f64,
     /// The greatest value.
     pub hi: f64,
-    /// The declared classes, in order; none if the target is a number.
+    /// The declared classes, in order. Empty if the target is a number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<Value>,
-    /// Whether all other labels, and missing ones, together are one more class, the last.
+    /// Whether all other labels, and missing ones, are one more class, the last.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub other: bool,
 }
@@ -61,12 +61,12 @@ impl Target {
         }
     }
 
-    /// Whether the target is a class, and no number.
+    /// Whether the target is a class, not a number.
     pub fn is_classes(&self) -> bool {
         !self.classes.is_empty()
     }
 
-    /// How many classes there are, `other` among them; none if the target is a number.
+    /// The number of classes, `other` included. 0 if the target is a number.
     pub fn class_count(&self) -> usize {
         self.classes.len() + usize::from(self.other)
     }
@@ -77,7 +77,7 @@ impl Target {
         self.classes.iter().map(Value::to_string).chain(other).collect()
     }
 
-    /// What is wrong with a target from a model file, which anybody may have edited.
+    /// Refuses invalid targets. A model file may contain them, because it can be edited.
     pub(crate) fn check(&self) -> Result<(), String> {
         let Target { lo, hi, classes, other, .. } = self;
         if classes.is_empty() && !other {
@@ -95,19 +95,20 @@ impl Target {
     }
 }
 
-const ONE_CLASS: &str = "wanted at least two classes, got one; declare all labels, such as \
+const ONE_CLASS: &str = "expected at least two classes, got one; declare all labels, such as \
                          label = { values = [-1, 1] }";
 
 impl Encoding {
-    /// The target, which is a number with public bounds: what a regression needs.
+    /// The target, which is a number with a public range: what a regression needs.
     ///
     /// # Errors
     ///
     /// [`Error::Target`] if the target has values, [`Error::NoTarget`] if there is none.
     pub fn expect_range(&self) -> Result<&Target, Error> {
         let target = self.target().ok_or(Error::NoTarget)?;
-        let problem = "a regression predicts a number, so the target needs a range, and this column has values; give it \
-                       one, such as pay = { range = [0, 1e5] }, or fit a classifier, such as `fit logistic`";
+        let problem = "a regression predicts a number, so the target needs a range, but this \
+                       column has values; declare a range, such as pay = { range = [0, 1e5] }, or \
+                       fit a classifier, such as logistic regression";
         if target.is_classes() {
             Err(Error::Target { name: target.name.clone(), problem })
         } else {
@@ -122,8 +123,9 @@ impl Encoding {
     /// [`Error::Target`] if the target has a range, [`Error::NoTarget`] if there is none.
     pub fn expect_classes(&self) -> Result<&Target, Error> {
         let target = self.target().ok_or(Error::NoTarget)?;
-        let problem = "a classifier predicts one of a few classes, so the target needs values, and this column has a range; \
-                       declare its labels, such as label = { values = [-1, 1] }, or fit a regression, such as `fit linear`";
+        let problem = "a classifier predicts one of several classes, so the target needs values, \
+                       but this column has a range; declare its labels, such as label = { values = \
+                       [-1, 1] }, or fit a regression, such as linear regression";
         if target.is_classes() {
             Ok(target)
         } else {
@@ -143,11 +145,14 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_model_asks_for_its_kind_of_target() {
+    fn each_kind_of_model_needs_its_kind_of_target() {
         let range = target("{ range = [0, 2] }").unwrap();
         assert_eq!(range.expect_range().unwrap().hi, 2.0);
         let problem = range.expect_classes().unwrap_err().to_string();
-        assert!(problem.contains("needs values") && problem.contains("fit linear"), "{problem}");
+        assert!(
+            problem.contains("needs values") && problem.contains("linear regression"),
+            "{problem}"
+        );
         let classes = target("{ values = [\"no\", \"yes\"], other = true }").unwrap();
         assert_eq!(classes.expect_classes().unwrap().class_names(), ["no", "yes", "other"]);
         assert_eq!(classes.expect_classes().unwrap().hi, 2.0);
@@ -159,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_stored_as_it_always_was() {
+    fn targets_are_stored_in_the_old_format() {
         let stored = serde_json::to_value(target("{ range = [0, 2] }").unwrap()).unwrap();
         assert_eq!(stored["target"], serde_json::json!({ "name": "y", "lo": 0.0, "hi": 2.0 }));
         let encoding = target("{ values = [-1, true, \"a\"], other = true }").unwrap();

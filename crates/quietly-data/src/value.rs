@@ -6,8 +6,9 @@ use crate::Notation;
 
 /// A public value of a category.
 ///
-/// A text is compared with the text of a cell, without the spaces around it; a number with the
-/// number in a cell, so that `1` is `1.0`; a boolean with `true` and `false` in any case.
+/// A text is compared with the text of a cell without surrounding spaces. A number is compared with
+/// the number in a cell, so that `1` equals `1.0`. A boolean matches `true` or `false`, in lower,
+/// upper or title case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
@@ -24,7 +25,7 @@ impl Value {
         match value {
             toml::Value::String(text) => Some(Value::Text(text.clone())),
             toml::Value::Integer(i) => Some(Value::Number(*i as f64)),
-            // Zero has two signs and one meaning.
+            // -0.0 and 0.0 are one value.
             toml::Value::Float(x) => x.is_finite().then_some(Value::Number(x + 0.0)),
             toml::Value::Boolean(b) => Some(Value::Bool(*b)),
             _ => None,
@@ -42,13 +43,13 @@ impl fmt::Display for Value {
     }
 }
 
-/// Finds the place of a cell among the values of its column.
+/// Finds the index of a cell among the values of its column.
 #[derive(Debug)]
 pub(crate) struct Lookup {
     texts: HashMap<Box<[u8]>, usize>,
-    /// Numbers that a text cell may spell in many ways.
+    /// Numbers, which a text cell may write in several ways.
     numbers: HashMap<u64, usize>,
-    /// Numbers, and texts that are the one spelling of a number, for cells that are numbers.
+    /// Numbers, and texts that are the usual form of a number, for cells that are numbers.
     numerals: HashMap<u64, usize>,
     /// How numbers are written in a text cell.
     notation: Notation,
@@ -84,12 +85,12 @@ impl Lookup {
         Lookup { texts, numbers, numerals, notation }
     }
 
-    /// Whether any value is a number, or a text that spells one.
+    /// Whether any value is a number, or a text that is one.
     pub(crate) fn has_numbers(&self) -> bool {
         !self.numerals.is_empty()
     }
 
-    /// The place of a cell that is text, trimmed.
+    /// The index of a trimmed text.
     pub(crate) fn text(&self, cell: &[u8]) -> Option<usize> {
         let exact = self.texts.get(cell).copied();
         if exact.is_some() || self.numbers.is_empty() {
@@ -99,7 +100,7 @@ impl Lookup {
         self.numbers.get(&(x + 0.0).to_bits()).copied()
     }
 
-    /// The place of a cell that is a number.
+    /// The index of a number.
     pub(crate) fn number(&self, cell: f64) -> Option<usize> {
         self.numerals.get(&(cell + 0.0).to_bits()).copied()
     }
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_texts_and_numbers_are_numbers() {
+    fn texts_and_numbers_are_compared_separately() {
         let values = [Value::Text("01".into()), Value::Number(2.0), Value::Bool(true)];
         let lookup = Lookup::new(&values, Notation::default());
         assert_eq!(lookup.text(b"01"), Some(0));
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_finds_the_number_it_spells() {
+    fn a_number_matches_the_text_that_writes_it() {
         let values = [Value::Text("A".into()), Value::Text("7".into())];
         let lookup = Lookup::new(&values, Notation::default());
         assert_eq!(lookup.number(7.0), Some(1));

@@ -1,4 +1,4 @@
-//! What a file says without a schema stays in it, no row is there twice, and no file ends the process.
+//! Names that only a file contains are not printed, no row is read twice, and no file ends the process.
 use std::{fs::File, sync::Arc};
 
 use arrow_array::{
@@ -29,7 +29,7 @@ fn refused(paths: &[&std::path::Path]) -> Error {
 }
 
 #[test]
-fn a_cell_of_the_first_row_is_not_told() {
+fn a_cell_of_the_first_row_is_not_printed() {
     let folder = Folder::new();
     let good = folder.write("p1.csv", "name,a,b,y\nX,5,flu,1\n");
     let rows = [
@@ -48,7 +48,7 @@ fn a_cell_of_the_first_row_is_not_told() {
             assert_eq!(error.code(), "D04", "{said}");
             assert!(!said.contains("4711") && !said.contains("HIV"), "{said}");
         }
-        // Without a schema, too, nothing is told.
+        // Nor without a schema.
         let options = Options::default();
         if let Err(error) = Source::open([&good, &bad], &options) {
             let said = format!("{error} {error:?}");
@@ -58,7 +58,7 @@ fn a_cell_of_the_first_row_is_not_told() {
 }
 
 #[test]
-fn names_that_look_like_data_need_a_word() {
+fn names_that_look_like_data_must_be_declared() {
     let folder = Folder::new();
     let years = folder.write("years.csv", "2020,2021,y\n1,2,3\n");
     let open = |options: &Options| Source::open([&years], options).map(|s| s.columns().to_vec());
@@ -67,15 +67,16 @@ fn names_that_look_like_data_need_a_word() {
     assert_eq!(open(&insisting).unwrap(), ["2020", "2021", "y"]);
     let schema = Schema::parse("rows = 1\nheader = true\n[columns]\n\"*\" = { range = [0, 1] }");
     assert!(open(&Options::of_schema(&schema.unwrap())).is_ok());
-    // Every name that the schema says is there: this is a header, whatever the others look like.
+    // All names of the schema are there: this is a header, whatever the others look like.
     let index = folder.write("index.csv", ",a,2020,y\n0,1,2,3\n");
     assert!(Source::open([&index], &Options::of_schema(&two())).is_ok());
     assert_eq!(Source::open([&index], &Options::default()).err().unwrap().code(), "D04");
 }
 
-/// One cell that is not Unicode is a value that no schema declares, as in CSV: it does not decide whether a file can be read.
+/// A cell that is not Unicode is an undeclared value, as in CSV. It does not decide whether a file
+/// can be read.
 #[test]
-fn a_cell_that_is_not_unicode_damages_nothing() {
+fn a_cell_that_is_not_unicode_is_no_error() {
     let folder = Folder::new();
     let texts = |last: &str| Arc::new(StringArray::from(vec!["F", "M", last])) as ArrayRef;
     let large = |last: &str| Arc::new(LargeStringArray::from(vec!["F", "M", last])) as ArrayRef;
@@ -128,15 +129,16 @@ fn a_cell_that_is_not_unicode_damages_nothing() {
     }
 }
 
-/// A null in a field that is declared to have none is a missing value: it does not decide whether a file can be read.
+/// A null in a field that is declared without nulls is a missing value. It does not decide whether a
+/// file can be read.
 #[test]
-fn a_null_that_was_ruled_out_damages_nothing() {
+fn an_undeclared_null_is_no_error() {
     let folder = Folder::new();
     let rule = schema(
         "a = { range = [0, 10], missing = \"drop\" }\n\
          b = { values = [\"F\", \"M\"], other = true }\ny = { range = [0, 10] }",
     );
-    // The writers check nothing of a batch but its types, so that the schema may promise what no row keeps.
+    // The writers check only the types of a batch, so the schema may declare what no row satisfies.
     let fields = |nullable: [bool; 3]| {
         let kinds = [DataType::Float64, DataType::Utf8, DataType::Float64];
         let named = ["a", "b", "y"].into_iter().zip(kinds).zip(nullable);
@@ -173,9 +175,9 @@ fn a_null_that_was_ruled_out_damages_nothing() {
     }
 }
 
-/// Long cells and long lists of one row decide nothing either, though their lengths stand in headers.
+/// Nor do a long cell and a long list of one row, although their lengths are in headers.
 #[test]
-fn one_long_cell_damages_nothing() {
+fn one_long_cell_is_no_error() {
     let folder = Folder::new();
     let y = Arc::new(Float64Array::from(vec![1.0, 2.0])) as ArrayRef;
     let long = "x".repeat(3 << 20);
@@ -206,7 +208,8 @@ fn one_long_cell_damages_nothing() {
     assert_eq!(read(&[&path], &two()).1, [1.0, 2.0]);
 }
 
-/// libsvm text has no header: its first line is a row, and decides neither the format nor whether the file can be read.
+/// libsvm text has no header. Its first line is a row, which decides neither the format nor whether
+/// the file can be read.
 #[test]
 fn a_first_row_of_libsvm_text_decides_nothing() {
     let folder = Folder::new();
@@ -240,14 +243,15 @@ fn a_first_row_of_libsvm_text_decides_nothing() {
             b"\xff\xfe\n",
         ];
         for first in firsts {
-            // A line that cannot be read may be left out.
+            // A line that cannot be read may be dropped.
             assert!(rows(name, &[first, b"-1 2:1\n"].concat()) >= 1, "{name} {first:?}");
         }
         assert_eq!(rows(name, b""), 0);
     }
 }
 
-/// Delta-encoded texts are read as plain ones are: with nulls, in both versions of pages, packed and not, in many blocks.
+/// Delta-encoded text is read like plain text: with nulls, in both page versions, compressed or not,
+/// in many blocks.
 #[test]
 fn texts_are_read_in_every_encoding() {
     let folder = Folder::new();
@@ -302,7 +306,7 @@ fn a_lone_cr_ends_a_line() {
     assert!(same(&want, &read_with("cr.csv", "\r")));
     assert!(same(&want, &read_with("crlf.csv", "\r\n")));
     assert!(same(&want, &read_with("blank.csv", "\r\r\n")));
-    // Also where pieces are cut.
+    // Also where chunks end.
     let mut random = Random(7);
     let lines: Vec<String> =
         (0..200_000).map(|_| format!("{},{}", random.below(10), random.below(10))).collect();
@@ -318,7 +322,7 @@ fn a_lone_cr_ends_a_line() {
 }
 
 #[test]
-fn no_row_is_there_twice() {
+fn files_with_the_same_rows_are_refused() {
     let folder = Folder::new();
     let text = "a,y\n1,2\n";
     let t = folder.write("t.csv", text);
@@ -349,7 +353,7 @@ fn no_row_is_there_twice() {
         assert_eq!(code_of_folder, "D19", "{copy}");
         assert!(message.contains(copy), "{message}");
         if copy.ends_with(".csv") {
-            // Naming them is how to insist.
+            // Files that are listed one by one are accepted.
             assert_eq!(code(&[&t, &path, &other]), None);
         }
         std::fs::remove_file(path).unwrap();
@@ -406,9 +410,9 @@ fn absurd_sizes_are_refused() {
     for path in [&commas, &long, &many] {
         assert_eq!(Source::open([path], &Options::default()).err().unwrap().code(), "D04");
     }
-    // Minutes, when every 64 kB scanned the line again.
+    // This took minutes when every 64 kB scanned the line again.
     assert!(started.elapsed().as_secs() < 20);
-    // A star with many values stands for a billion features.
+    // A star with many values has a billion features.
     let values: Vec<String> = (0..2000).map(|v| v.to_string()).collect();
     let star = Schema::parse(&format!(
         "rows = 9\n[columns]\ny = {{ range = [0, 1] }}\n\"*\" = {{ values = [{}] }}",
@@ -434,7 +438,7 @@ fn numbers_are_read_in_the_notation_of_the_schema() {
         assert_eq!(features, [0.0, 0.0, -0.5, 1.0]);
         assert_eq!(target, [3.5, 7.0]);
     }
-    // A model keeps it for its predictions.
+    // A model stores it for predictions.
     let source = open(&[&semicolons]).unwrap();
     let encoding = Encoding::new(&german, source.columns(), None, Some("y")).unwrap();
     let kept: Encoding = serde_json::from_str(&serde_json::to_string(&encoding).unwrap()).unwrap();
@@ -450,7 +454,7 @@ fn batch() -> RecordBatch {
     RecordBatch::try_from_iter([("a", numbers(0.1)), ("s", words), ("y", numbers(0.2))]).unwrap()
 }
 
-/// 1, 2 or 4 bytes are changed, as in a broken disk: the file is read or refused with D03.
+/// 1, 2 or 4 bytes are changed, as by a faulty disk: the file is read or refused with D03.
 fn survive(name: &str, good: &[u8], tries: u64) {
     let folder = Folder::new();
     let schema =
@@ -478,7 +482,7 @@ fn survive(name: &str, good: &[u8], tries: u64) {
             }
         }
     }
-    // Both happen, or this proves nothing.
+    // Both must happen, otherwise this proves nothing.
     assert!(read > tries / 10 && damaged > tries / 10, "{name}: {read} {damaged} of {tries}");
 }
 

@@ -1,4 +1,4 @@
-//! Labels, null records that keep their places, and rows without zeros.
+//! Labels, null rows that keep their positions, and sparse rows.
 use std::{path::Path, sync::Arc};
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
@@ -19,7 +19,7 @@ fn labels(text: &str, rule: &str) -> Vec<f64> {
 }
 
 #[test]
-fn a_label_becomes_the_place_of_its_class() {
+fn a_label_becomes_the_number_of_its_class() {
     let text = "a,y\n1,no\n1,yes\n1,maybe\n1,\n1, yes \n1,\"no\"\n";
     assert_eq!(labels(text, "{ values = [\"no\", \"yes\"] }"), [0.0, 1.0, 1.0, 0.0]);
     let other = "{ values = [\"no\", \"yes\"], other = true }";
@@ -35,7 +35,7 @@ fn one_is_written_in_many_ways() {
     let schema = schema("label = { values = [-1, 1] }\n\"*\" = { range = [-1, 1] }");
     let encoding = encoding(&schema, &source, "label");
     assert_eq!(rows_of(&source, &encoding).1, [1.0, 1.0, 1.0, 0.0, 0.0, 1.0]);
-    let kept = rows_of(&source, &encoding.keeping_places()).1;
+    let kept = rows_of(&source, &encoding.keeping_null_rows()).1;
     let nulls: Vec<usize> = (0..kept.len()).filter(|i| kept[*i].is_nan()).collect();
     assert_eq!((kept.len(), nulls), (9, vec![5, 7, 8]));
 }
@@ -77,14 +77,14 @@ fn places(path: &Path, target: &str) -> Vec<(Vec<f64>, f64)> {
     let only = ["a".to_string()];
     let features = features.unwrap_or(&only);
     let encoding = Encoding::new(&own, source.columns(), Some(features), Some(target)).unwrap();
-    let (features, target) = rows_of(&source, &encoding.keeping_places());
+    let (features, target) = rows_of(&source, &encoding.keeping_null_rows());
     let width = encoding.width();
     features.chunks(width).map(<[f64]>::to_vec).zip(target).collect()
 }
 
-/// The number of rows, and which row is which, does not depend on what is in the cells.
+/// Neither the number of rows nor their positions depend on the cells.
 #[test]
-fn null_records_keep_their_places_in_every_format() {
+fn null_rows_keep_their_positions_in_every_format() {
     let folder = Folder::new();
     let cells =
         [(Some(5.0), Some("yes")), (None, Some("no")), (Some(1.0), Some("x")), (Some(10.0), None)];
@@ -107,7 +107,7 @@ fn null_records_keep_their_places_in_every_format() {
 }
 
 #[test]
-fn as_many_rows_whatever_the_cells_are() {
+fn the_number_of_rows_does_not_depend_on_cells() {
     let folder = Folder::new();
     let random = &mut Random(5);
     let likely = ["5", "yes", "no", "", "NA", "1,2", "\"5\"", "1e999", "x:y", "\0", "7"];
@@ -142,7 +142,7 @@ fn sparse_like_dense(source: &Source, encoding: &Encoding) -> usize {
 }
 
 #[test]
-fn rows_without_zeros_are_the_same_rows() {
+fn sparse_rows_equal_dense_rows() {
     let folder = Folder::new();
     let random = &mut Random(3);
     let (mut svm, mut csv) = (String::new(), String::from("label,1,2,3\n"));
@@ -169,8 +169,8 @@ fn rows_without_zeros_are_the_same_rows() {
         for path in [folder.write("t.svm", &svm), folder.write("t.csv", &csv)] {
             let source = insisting(&path);
             let plain = encoding(&schema, &source, "label");
-            for encoding in [plain.clone(), plain.zero_stays_zero()] {
-                sparse_like_dense(&source, &encoding.keeping_places());
+            for encoding in [plain.clone(), plain.with_symmetric_ranges()] {
+                sparse_like_dense(&source, &encoding.keeping_null_rows());
                 assert!(sparse_like_dense(&source, &encoding) < 2500);
                 assert_eq!(sparse_like_dense(&source, &encoding.predicting()), 3000);
             }
@@ -178,32 +178,32 @@ fn rows_without_zeros_are_the_same_rows() {
     }
 }
 
-/// Columns that are called 1, 2 and 3 look like a row of data.
+/// Columns that are named 1, 2 and 3 look like a row of data.
 fn insisting(path: &Path) -> Source {
     let options = Options { features: Some(3), header: true, ..Options::default() };
     Source::open([path], &options).unwrap()
 }
 
 #[test]
-fn zero_stays_zero_where_it_can() {
+fn symmetric_ranges_encode_zero_as_zero() {
     let folder = Folder::new();
     let text = "label,1,2,3\n1,0,0,0\n1,4,-1,7\n1,,,\n";
     let source = insisting(&folder.write("t.csv", text));
     let schema = schema(
         "1 = { range = [0, 4] }\n2 = { range = [-1, 4] }\n3 = { range = [5, 7] }\nlabel = { range = [0, 1] }",
     );
-    let encoding = encoding(&schema, &source, "label").zero_stays_zero();
+    let encoding = encoding(&schema, &source, "label").with_symmetric_ranges();
     let (features, _) = rows_of(&source, &encoding);
     assert_eq!(features[..3], [0.0, 0.0, -1.0]);
     assert_eq!(features[3..6], [1.0, -0.25, 1.0]);
-    // What is missing is the middle of the declared range still: 2, 1.5 and 6.
+    // A missing number is still the middle of the declared range: 2, 1.5 and 6.
     assert_eq!(features[6..], [0.5, 0.375, 0.0]);
-    // A model file keeps it.
+    // A model file stores it.
     let back: Encoding = serde_json::from_value(serde_json::to_value(&encoding).unwrap()).unwrap();
     assert!(same(&rows_of(&source, &back), &rows_of(&source, &encoding)));
 }
 
-/// A hundred thousand features, a million rows' worth of zeros: reading takes time by the non-zeros.
+/// A hundred thousand features, nearly all 0: the time depends on the others.
 #[test]
 fn wide_rows_take_no_time_for_their_zeros() {
     let folder = Folder::new();
@@ -215,9 +215,9 @@ fn wide_rows_take_no_time_for_their_zeros() {
     let options = quietly_data::Options { features: Some(100_000), ..Default::default() };
     let source = Source::open([&path], &options).unwrap();
     let schema = schema("label = { values = [0, 1] }\n\"*\" = { range = [0, 1] }");
-    let encoding = encoding(&schema, &source, "label").zero_stays_zero();
+    let encoding = encoding(&schema, &source, "label").with_symmetric_ranges();
     let sparse = source.read_sparse(&encoding, 2).unwrap().declassify();
-    // Dense, these were sixteen gigabytes.
+    // Dense rows would take sixteen gigabytes.
     assert_eq!((sparse.rows(), sparse.values.len()), (20_000, 40_000));
     assert_eq!(sparse.row(7), (&[7, 50_006][..], &[1.0, 0.5][..]));
 }

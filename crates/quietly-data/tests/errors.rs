@@ -1,4 +1,4 @@
-//! What is wrong with headers, files and schemas is said in full; what is in cells is never said.
+//! Messages describe headers, files and schemas in full, and never quote a cell.
 use std::{fs::File, path::Path, sync::Arc};
 
 use arrow_array::{ArrayRef, Float64Array, ListArray, RecordBatch, types::Float64Type};
@@ -16,7 +16,7 @@ fn error(paths: &[&Path]) -> Error {
 }
 
 #[test]
-fn files_that_are_not_there_or_not_tables() {
+fn files_that_do_not_exist_or_are_not_tables() {
     let folder = Folder::new();
     assert_eq!(error(&[&folder.path("no.csv")]).code(), "D01");
     assert_eq!(error(&[folder.0.path()]).code(), "D02");
@@ -41,7 +41,7 @@ fn files_that_are_not_there_or_not_tables() {
 }
 
 #[test]
-fn headers_that_do_not_fit() {
+fn headers_that_differ() {
     let folder = Folder::new();
     let twice = error(&[&folder.write("a.csv", "a,b,a,b,c\n4711.25,1,1,1,1\n")]);
     assert!(matches!(&twice, Error::DuplicateColumns { columns, .. } if columns == &[1, 2, 3, 4]));
@@ -50,14 +50,14 @@ fn headers_that_do_not_fit() {
     let second = folder.write("2.csv", "a,c\n4711.25,1\n");
     let third = folder.write("3.csv", "b,a\n4711.25,1\n");
     let differ = error(&[&first, &second]).to_string();
-    let told = "1 column is only in the first, 1 column is only in the second";
-    assert!(differ.contains(told), "{differ}");
+    let message = "1 column is only in the first, 1 column is only in the second";
+    assert!(differ.contains(message), "{differ}");
     assert!(differ.contains("1.csv") && differ.contains("2.csv"));
     assert!(error(&[&first, &third]).to_string().contains("another order"));
 }
 
 #[test]
-fn names_that_are_not_there() {
+fn names_that_do_not_exist() {
     let schema = schema("age = { range = [0, 9] }\nsex = { values = [\"F\", \"M\"] }");
     let columns = ["age", "sex", "x"].map(String::from);
     let code = |features: Option<&[&str]>, target, columns: &[String]| {
@@ -114,7 +114,7 @@ fn a_list_is_not_a_number() {
 }
 
 #[test]
-fn a_file_that_is_cut_off_is_an_error() {
+fn a_truncated_file_is_an_error() {
     let folder = Folder::new();
     let mut text = String::from("a,y\n");
     for i in 0..50_000 {

@@ -1,4 +1,4 @@
-//! The same rows are the same table, in every format and however they are split.
+//! Every format and every split into files gives the same table.
 use std::{fs::File, path::Path, sync::Arc};
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
@@ -154,7 +154,7 @@ fn every_split_over_files_gives_the_same_table() {
     }
     let all: Vec<&Path> = all.iter().map(|path| path.as_path()).collect();
     assert!(same(&read(&all, &schema), &want));
-    // A folder of two formats may hold one table twice; the same table in one format is read.
+    // A folder of two formats may hold one table twice. The same table in one format is read.
     assert_eq!(open(&[parts.0.path()]).err().unwrap().code(), "D19");
     let parts = Folder::new();
     parts.write("_SUCCESS", "");
@@ -173,8 +173,8 @@ fn every_split_over_files_gives_the_same_table() {
 }
 
 #[test]
-fn long_texts_are_cut_where_records_end() {
-    // Many pieces, with quoted newlines everywhere, and quotes that are not at the start of a field.
+fn chunks_of_long_texts_end_where_rows_end() {
+    // Many chunks, with quoted newlines everywhere, and quotes that are not at the start of a field.
     let schema =
         schema("c = { values = [\"a\", \"5\\\" pipe\"], other = true }\ny = { range = [0, 1e9] }");
     let mut text = String::from("c,y\n");

@@ -1,4 +1,4 @@
-//! Tables in memory are read as files of the same rows are.
+//! Tables in memory are read like files of the same rows.
 use std::sync::Arc;
 
 use arrow_array::{
@@ -39,7 +39,7 @@ fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
         .unwrap()
 }
 
-/// Rows one after the other, as numpy has them.
+/// A row-major matrix, as in numpy.
 fn matrix(values: ArrayRef, width: i32) -> ArrayRef {
     let item = Arc::new(Field::new("item", values.data_type().clone(), true));
     Arc::new(FixedSizeListArray::new(item, width, values, None))
@@ -60,7 +60,7 @@ fn rows(columns: Vec<String>, batches: Vec<RecordBatch>) -> Rows {
     rows_of(&source, &encoding(&source))
 }
 
-/// CSV, columns, a matrix row by row, and either in many batches, some of them empty or slices of others.
+/// CSV, columns, and a row-major matrix, also in many batches, some of them empty or slices.
 #[test]
 fn memory_and_files_give_the_same_bits() {
     let folder = Folder::new();
@@ -106,7 +106,7 @@ fn numbers_of_32_bits_are_what_they_are() {
 }
 
 #[test]
-fn what_is_no_table_is_refused() {
+fn batches_that_are_not_one_table_are_refused() {
     let numbers = |name| batch(vec![(name, Arc::new(Float64Array::from(vec![1.0])) as ArrayRef)]);
     let texts = batch(vec![("a", Arc::new(StringArray::from(vec!["1"])) as ArrayRef)]);
     let made = |columns: &[&str], batches| {
@@ -117,7 +117,7 @@ fn what_is_no_table_is_refused() {
     assert!(matches!(made(&["a"], vec![numbers("a"), texts]), Some(Error::Batches { .. })));
     assert_eq!(made(&["a"], vec![numbers("a"), numbers("b")]), None);
 
-    // A type that cannot be read stops before any row is.
+    // A type that cannot be read is an error before any row is read.
     let lists = matrix(Arc::new(StringArray::from(vec!["1", "2"])), 2);
     assert!(matches!(lists.data_type(), DataType::FixedSizeList(..)));
     let source = Source::in_memory(vec!["a".into()], vec![batch(vec![("a", lists)])]).unwrap();

@@ -1,4 +1,4 @@
-//! No cell and no row decides between success and failure, nor gets into a message.
+//! No cell and no row decides between success and failure, or appears in a message.
 use std::{path::Path, sync::Arc};
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
@@ -20,7 +20,7 @@ fn cells(rule: &str, cells: &[&str]) -> Rows {
 const MISSING: [&str; 10] = ["", " ", "NA", "NaN", "nan", "null", "None", "?", "-", "1.2.3"];
 
 #[test]
-fn numbers_are_clamped_and_moved() {
+fn numbers_are_clamped_and_scaled() {
     let (features, target) =
         cells("{ range = [0, 10] }", &["0", "10", "5", " 7.5 ", "-1e9", "inf", "-inf", "1e999"]);
     assert_eq!(features, [-1.0, 1.0, 0.0, 0.5, -1.0, 1.0, -1.0, 1.0]);
@@ -38,25 +38,25 @@ fn a_missing_number_follows_its_rule() {
 }
 
 #[test]
-fn an_unknown_category_is_other_or_the_null_record() {
-    let asked = ["F", "M", "X", "", "?", " M ", "\"M\"", "m"];
-    let (features, target) = cells("{ values = [\"F\", \"M\"] }", &asked);
+fn an_unknown_category_is_other_or_a_null_row() {
+    let values = ["F", "M", "X", "", "?", " M ", "\"M\"", "m"];
+    let (features, target) = cells("{ values = [\"F\", \"M\"] }", &values);
     assert_eq!((features, target), (vec![0.0, 1.0, 1.0, 1.0], vec![0.0, 1.0, 5.0, 6.0]));
-    let (features, _) = cells("{ values = [\"F\", \"M\"], other = true }", &asked[..4]);
+    let (features, _) = cells("{ values = [\"F\", \"M\"], other = true }", &values[..4]);
     assert_eq!(features, [0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0]);
     let (features, target) = cells("{ values = [0, 1.5, true] }", &["0.0", "15e-1", "True", "2"]);
     assert_eq!((features, target.len()), (vec![0.0, 0.0, 1.0, 0.0, 0.0, 1.0], 3));
 }
 
 #[test]
-fn a_row_without_a_target_is_the_null_record() {
+fn a_row_without_a_target_is_a_null_row() {
     let schema = one("{ range = [0, 10] }");
     let (_, target) = csv("a,y\n1,\n1,NaN\n1,x\n1,inf\n1,-5\n1,3\n", &schema);
     assert_eq!(target, [10.0, 0.0, 3.0]);
 }
 
 #[test]
-fn a_ragged_line_is_the_null_record() {
+fn a_ragged_line_is_a_null_row() {
     let schema = one("{ range = [0, 10] }");
     let text = "a,y\n1\n5,1\n1,2,3\n5,1\n1,2,\n\"1,2\n\"5\"x,2\n5,2\n";
     assert_eq!(csv(text, &schema), (vec![0.0; 3], vec![1.0, 1.0, 2.0]));
@@ -70,16 +70,16 @@ fn schema_of_a() -> Schema {
 }
 
 #[test]
-fn a_quote_that_is_never_closed_spoils_one_line() {
+fn an_unclosed_quote_makes_one_null_row() {
     let schema = one("{ range = [0, 10] }");
-    // More than any record may have, so that the lines after the quote must be found in time.
+    // Longer than any quoted field, so that the lines after the quote are read as rows.
     let line = format!("5,{}1\n", " ".repeat(60));
     let text = format!("a,y\n\"5,1\n{}\"5\",1\n", line.repeat(300_000));
     assert_eq!(csv(&text, &schema).1.len(), 300_001);
 }
 
 #[test]
-fn a_line_without_end_is_the_null_record() {
+fn a_very_long_line_is_a_null_row() {
     let schema = one("{ range = [0, 10] }");
     let text = format!("a,y\n5,1\n{}\n5,2\n", "7".repeat(40 << 20));
     assert_eq!(csv(text, &schema).1, [1.0, 2.0]);
@@ -94,7 +94,7 @@ fn a_header_alone_is_a_table_without_rows() {
 }
 
 #[test]
-fn prediction_leaves_no_row_out() {
+fn prediction_drops_no_row() {
     let schema = schema(
         "a = { range = [0, 10], missing = \"drop\" }\nb = { range = [0, 10], missing = 10 }\n\
          c = { values = [\"F\", \"M\"] }\nd = { values = [1], other = true }",
@@ -174,10 +174,10 @@ fn garbage_is_never_an_error() {
     assert!(rows > 10, "some garbage makes rows: {rows}");
 }
 
-/// Wherever pieces end, rows stay the same: a garbage text long enough for many pieces is compared
-/// with itself, split over files at line ends outside quotes.
+/// Rows do not depend on where chunks end: a random text of many chunks is compared with the same
+/// text, split into files at line ends outside quotes.
 #[test]
-fn pieces_do_not_depend_on_where_they_are_cut() {
+fn rows_do_not_depend_on_where_chunks_end() {
     let schema = schema("\"*\" = { range = [0, 9] }");
     let random = &mut Random(9);
     let mut lines: Vec<String> = Vec::new();

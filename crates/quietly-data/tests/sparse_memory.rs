@@ -1,4 +1,4 @@
-//! Rows in memory without their zeros are read as libsvm text is, and as the matrix that has them.
+//! Sparse rows in memory equal those of libsvm text and of the dense matrix.
 use std::sync::Arc;
 
 use arrow_array::{
@@ -38,7 +38,7 @@ fn target(i: usize) -> f64 {
     if i.is_multiple_of(53) { f64::NAN } else { (i as f64).cos() }
 }
 
-/// As scipy keeps them, with 32 or 64 bit indices.
+/// A CSR matrix as in scipy, with 32 or 64 bit indices.
 fn lists(rows: &[Vec<(usize, f64)>], wide: bool) -> ArrayRef {
     let index = if wide { DataType::Int64 } else { DataType::Int32 };
     let fields =
@@ -67,7 +67,7 @@ fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
 
 fn targets(rows: usize) -> ArrayRef {
     let values: ArrayRef = Arc::new(Float64Array::from_iter_values((0..rows).map(target)));
-    // As numpy hands over a column: a matrix of width one.
+    // A column of numpy: a matrix of width one.
     let item = Arc::new(Field::new("item", DataType::Float64, true));
     Arc::new(FixedSizeListArray::new(item, 1, values, None))
 }
@@ -85,7 +85,7 @@ fn encoding(source: &Source) -> Encoding {
 }
 
 #[test]
-fn a_sparse_table_is_that_of_the_matrix_and_of_the_text() {
+fn sparse_rows_equal_those_of_the_matrix_and_of_the_text() {
     let rows = pairs();
     let mut text = String::new();
     for (i, row) in rows.iter().enumerate() {
@@ -106,7 +106,7 @@ fn a_sparse_table_is_that_of_the_matrix_and_of_the_text() {
     let dense =
         Source::in_memory(names(), vec![batch(vec![("x", matrix), ("y", targets(ROWS))])]).unwrap();
     let wanted = rows_of(&dense, &encoding(&dense));
-    // Rows without a sixth column, or of kind 3, and those without a target are left out.
+    // Rows without a sixth column, or of kind 3, and those without a target are dropped.
     assert!(wanted.1.len() > ROWS / 2 && wanted.1.len() < ROWS * 2 / 3);
     for wide in [false, true] {
         let whole = batch(vec![("x", lists(&rows, wide)), ("y", targets(ROWS))]);
@@ -117,7 +117,7 @@ fn a_sparse_table_is_that_of_the_matrix_and_of_the_text() {
             let encoding = encoding(&source);
             assert!(rows_of(&source, &encoding) == wanted);
             for encoding in
-                [encoding.clone(), encoding.zero_stays_zero(), encoding.keeping_places()]
+                [encoding.clone(), encoding.with_symmetric_ranges(), encoding.keeping_null_rows()]
             {
                 let mine = source.read_sparse(&encoding, 2).unwrap().declassify();
                 let text = file.read_sparse(&encoding, 2).unwrap().declassify();
@@ -131,26 +131,26 @@ fn a_sparse_table_is_that_of_the_matrix_and_of_the_text() {
 }
 
 #[test]
-fn an_index_beyond_the_table_makes_the_null_record() {
+fn an_index_beyond_the_table_makes_a_null_row() {
     let rows = [vec![(0, 0.5), (5, 1.0)], vec![(WIDTH, 1.0), (5, 1.0)], vec![(usize::MAX, 1.0)]];
     let table = batch(vec![("x", lists(&rows, true)), ("y", targets(3))]);
     // The target of the first row is missing: count it as well.
     let source = Source::in_memory(names(), vec![table]).unwrap();
-    let keeping = encoding(&source).keeping_places();
+    let keeping = encoding(&source).keeping_null_rows();
     let (_, target) = rows_of(&source, &keeping);
     assert!(target.iter().all(|y| y.is_nan()) && target.len() == 3);
-    for encoding in [keeping.zero_stays_zero(), keeping] {
-        let thin = source.read_sparse(&encoding.keeping_places(), 1).unwrap().declassify();
+    for encoding in [keeping.with_symmetric_ranges(), keeping] {
+        let thin = source.read_sparse(&encoding.keeping_null_rows(), 1).unwrap().declassify();
         assert_eq!(thin.rows(), 3);
         assert!(thin.index.is_empty());
     }
-    // Predicting answers for every row.
+    // Prediction returns every row.
     let predicting = encoding(&source).predicting();
     assert_eq!(rows_of(&source, &predicting).1.len(), 3);
 }
 
 #[test]
-fn one_column_at_most_leaves_zeros_out() {
+fn at_most_one_column_is_sparse() {
     let both = batch(vec![("x", lists(&pairs(), true)), ("z", lists(&pairs(), false))]);
     let made = Source::in_memory(names(), vec![both]).err();
     assert!(matches!(made, Some(Error::Batches { .. })));

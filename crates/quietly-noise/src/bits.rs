@@ -4,9 +4,9 @@
 //! candidate. All probabilities are exact, because only integers are compared.
 use crate::{
     error::Error,
+    exact_numbers::Ratio,
     key::Stream,
-    layout::{self, BLOCK, Cipher, Region, Words},
-    scale::Ratio,
+    stream_layout::{self, BLOCK, Cipher, Region, Words},
 };
 
 /// A generator of its own for one step of a stream, to be read in order.
@@ -28,7 +28,7 @@ impl Stream {
     ///
     /// [`Error::Parameter`] if `step` ≥ 2⁶¹.
     pub fn bits(&self, step: u64) -> Result<Bits, Error> {
-        layout::check(step, 0, 0)?;
+        stream_layout::check(step, 0, 0)?;
         let cipher = Cipher::new(self, step, Region::Sequential);
         Ok(Bits { cipher, step, block: Some(0), words: [0; RUN], next: RUN })
     }
@@ -83,7 +83,7 @@ impl Bits {
     ///
     /// [`Error::Parameter`] if `bound` is zero; [`Error::Exhausted`] after 2⁶⁷ words.
     pub fn below(&mut self, bound: u64) -> Result<u64, Error> {
-        Error::unless(bound > 0, "bound", "positive", bound)?;
+        Error::ensure(bound > 0, "bound", "positive", bound)?;
         Ok(below(bound.into(), self)? as u64)
     }
 
@@ -168,7 +168,7 @@ fn bernoulli_exp_fraction(n: u128, d: u128, words: &mut impl Words) -> Result<bo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{key::Key, layout::Script};
+    use crate::{key::Key, stream_layout::Script};
 
     /// The critical values are 5 standard deviations, false-positive rate 6e-7 per ratio; the
     /// control is a probability off by 6 %.

@@ -1,20 +1,21 @@
 //! Correlated noise, rounded once: ξ_t = Σ_j A_{t,t-j}·s·Z_{t-j}, released as round(ξ_t).
 //!
-//! # Why once
+//! # Proof: correlated noise rounded once
 //!
-//! The ideal matrix mechanism publishes Y_t = X_t + ξ_t. X_t is an integer, so X_t + round(ξ_t) =
-//! round(Y_t): a function of the ideal release, coordinate by coordinate and step by step. Every
-//! guarantee of the ideal holds. Rounding the Z's first and combining afterwards is *not* such a
-//! function: X_t + N_t - λN_{t-1} with integer N publishes λX₁ mod 1 without any noise, and
-//! round(sZ_t) - round(λsZ_{t-1}) exceeds the ideal's divergence. So this type returns the
-//! finished integers of a step and nothing they are made of. (`leaks.rs` keeps the proof that the
-//! two others leak.)
+//! *Statement.* X_t + round(ξ_t) is a function of the ideal matrix mechanism, and round(ξ_t) is
+//! computed exactly.
 //!
-//! # Exactness
+//! *Why once.* The ideal matrix mechanism publishes Y_t = X_t + ξ_t. X_t is an integer, so
+//! X_t + round(ξ_t) = round(Y_t): a function of the ideal release, coordinate by coordinate and
+//! step by step. Every guarantee of the ideal holds. Rounding the Z's first and combining
+//! afterwards is *not* such a function: X_t + N_t - λN_{t-1} with integer N publishes λX₁ mod 1
+//! without any noise, and round(sZ_t) - round(λsZ_{t-1}) exceeds the ideal's divergence. So this
+//! type returns the finished integers of a step and nothing they are made of.
+//! (`tests/rounding_leaks.rs` shows that the two others leak.)
 //!
-//! Every Z(step, coordinate) is one fixed real number (see `real.rs`): regenerated in a later
-//! step it is the same number, down to bits nobody has read yet. With coefficients a_j/2ᵏ and
-//! 2^f·s·Z_j in [q_j, q_j + WIDTH],
+//! *Exactness.* Every Z(step, coordinate) is one fixed real number (see `lazy_normal.rs`):
+//! regenerated in a later step it is the same number, down to bits that have not been read yet. With
+//! coefficients a_j/2ᵏ and 2^f·s·Z_j in [q_j, q_j + WIDTH],
 //!
 //! ```text
 //! 2^(f+k)·ξ  lies in  [L, L + WIDTH·Σ|a_j|],    L = Σ a_j·q_j + WIDTH·Σ_{a_j<0} a_j.
@@ -30,12 +31,12 @@ use std::num::NonZeroUsize;
 
 use crate::{
     error::Error,
-    fill::{OFF_GRID, add_cut, fill_grid, or_zero, spread},
+    exact_numbers::{Dyadic, Scale},
+    fill::{OFF_GRID, add_clamped, fill_grid, or_zero, spread},
     key::Stream,
-    layout::{self, BLOCK, Cipher, Late, Region},
-    real::Real,
+    lazy_normal::LazyNormal,
     round::{Grid, WIDTH, round_wide},
-    scale::{Dyadic, Scale},
+    stream_layout::{self, BLOCK, Cipher, Late, Region},
 };
 
 /// Noise of one mechanism over all its steps, correlated between steps and independent between
@@ -45,16 +46,16 @@ use crate::{
 /// own stream.
 ///
 /// ```
-/// use quietly_noise::{Correlated, Dyadic, Key};
+/// use quietly_noise::{CorrelatedNoise, Dyadic, Key};
 ///
 /// let stream = Key::from_seed(1).stream("noise");
-/// let noise = Correlated::lambda(1000.0, Dyadic::new(3, 2)?)?; // λ = 3/4
+/// let noise = CorrelatedNoise::lambda(1000.0, Dyadic::new(3, 2)?)?; // λ = 3/4
 /// let mut sums = [5, -3, 0];
 /// noise.add(&stream, 0, &mut sums)?;
 /// # Ok::<(), quietly_noise::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Correlated {
+pub struct CorrelatedNoise {
     grid: Grid,
     rows: Rows,
 }
@@ -78,15 +79,15 @@ impl Row {
     fn new(coefficients: &[Dyadic], scale: &Scale) -> Result<Self, Error> {
         let unit = coefficients.first().is_some_and(|a| a.value() == 1.0);
         let first = coefficients.first().map_or("missing".into(), |a| a.value().to_string());
-        Error::unless(unit, "diagonal coefficient", "one", first)?;
+        Error::ensure(unit, "diagonal coefficient", "one", first)?;
         let log2_denominator = coefficients.iter().map(|a| a.log2_denominator()).max().unwrap_or(0);
         let numerators: Vec<_> = coefficients.iter().map(|a| a.over(log2_denominator)).collect();
         let row = Self { numerators, log2_denominator };
         // 2⁶⁰·2⁶⁴ fits an i128, and what comes out fits an i64.
         let sum = row.sum();
-        Error::unless(sum <= 1 << 60, "coefficients", "of numerators at most 2^60 in sum", sum)?;
+        Error::ensure(sum <= 1 << 60, "coefficients", "of numerators at most 2^60 in sum", sum)?;
         let total = sum as f64 / (1u64 << log2_denominator) as f64 * scale.value;
-        Error::unless(total <= Scale::MAX, "scale times the row's sum", "at most 2^45", total)?;
+        Error::ensure(total <= Scale::MAX, "scale times the row's sum", "at most 2^45", total)?;
         Ok(row)
     }
 
@@ -99,15 +100,15 @@ impl Row {
 /// Coordinates handled at a time.
 const RUN: usize = 1024;
 
-impl Correlated {
+impl CorrelatedNoise {
     /// ξ_t = s(Z_t - λZ_{t-1}), and ξ_0 = sZ_0.
     ///
     /// # Errors
     ///
-    /// [`Error::Parameter`] unless 0 ≤ λ < 1, and as [`Correlated::toeplitz`].
+    /// [`Error::Parameter`] unless 0 ≤ λ < 1, and as [`CorrelatedNoise::toeplitz`].
     pub fn lambda(scale: f64, lambda: Dyadic) -> Result<Self, Error> {
         let good = (0.0..1.0).contains(&lambda.value());
-        Error::unless(good, "lambda", "at least 0 and below 1", lambda.value())?;
+        Error::ensure(good, "lambda", "at least 0 and below 1", lambda.value())?;
         if lambda.value() == 0.0 {
             return Self::toeplitz(scale, &[Dyadic::ONE]);
         }
@@ -131,11 +132,11 @@ impl Correlated {
     ///
     /// # Errors
     ///
-    /// As [`Correlated::toeplitz`], for each row, and if row t is longer than t + 1.
+    /// As [`CorrelatedNoise::toeplitz`], for each row, and if row t is longer than t + 1.
     pub fn lower_triangular(scale: f64, rows: &[Vec<Dyadic>]) -> Result<Self, Error> {
         let scale = Scale::new(scale)?;
         let row = |(t, row): (usize, &Vec<Dyadic>)| {
-            Error::unless(
+            Error::ensure(
                 row.len() <= t + 1,
                 "row",
                 "at most one longer than its index",
@@ -199,7 +200,7 @@ impl Correlated {
         sums: &mut [i64],
         threads: NonZeroUsize,
     ) -> Result<(), Error> {
-        self.each_run(stream, step, sums, threads, add_cut)
+        self.each_run(stream, step, sums, threads, add_clamped)
     }
 
     fn each_run(
@@ -211,7 +212,7 @@ impl Correlated {
         put: impl Fn(&[i64], &mut [i64]) + Sync,
     ) -> Result<(), Error> {
         or_zero(out, |out| {
-            layout::check(step, 0, out.len())?;
+            stream_layout::check(step, 0, out.len())?;
             let row = self.row(step)?;
             spread(out, threads, |first, out| {
                 let mut noise = [0; RUN];
@@ -281,8 +282,8 @@ impl Correlated {
     }
 }
 
-/// L of the module's head, the terms so far: below 2¹²⁵ in size, or near [`Low::NOWHERE`] once a term
-/// did not fit the grid.
+/// L of the module's head, the terms so far: below 2¹²⁵ in size, or near [`Low::NOWHERE`] once a
+/// term did not fit the grid.
 #[derive(Clone, Copy, Default)]
 struct Low(i128);
 
@@ -310,12 +311,12 @@ pub(crate) fn regenerate(
     stream: &Stream,
     step: u64,
     coordinate: u64,
-) -> Result<Real<Late<'_>>, Error> {
+) -> Result<LazyNormal<Late<'_>>, Error> {
     let mut words = [0; BLOCK];
     let block = coordinate / BLOCK as u64;
     Cipher::new(stream, step, Region::NormalFirst).block(block, &mut words);
     let late = Late::new(stream, step, Region::NormalLate, coordinate);
-    Real::draw(words[coordinate as usize % BLOCK], late)
+    LazyNormal::draw(words[coordinate as usize % BLOCK], late)
 }
 
 #[cfg(test)]
@@ -333,7 +334,7 @@ mod tests {
         Key::from_seed(8).stream("correlated")
     }
 
-    fn steps(noise: &Correlated, count: u64, width: usize) -> Vec<Vec<i64>> {
+    fn steps(noise: &CorrelatedNoise, count: u64, width: usize) -> Vec<Vec<i64>> {
         (0..count)
             .map(|t| {
                 let mut out = vec![0; width];
@@ -370,7 +371,7 @@ mod tests {
         for s in [3, 1 << 30, 1 << 43] {
             for band in [&lambda[..], &long] {
                 let coefficients: Vec<_> = band.iter().map(|(a, k)| dyadic(*a, *k)).collect();
-                let noise = Correlated::toeplitz(s as f64, &coefficients).unwrap();
+                let noise = CorrelatedNoise::toeplitz(s as f64, &coefficients).unwrap();
                 for (t, out) in (0..).zip(steps(&noise, 6, 700)) {
                     for (c, n) in (0..).zip(out) {
                         assert_eq!(n, oracle(band, s, t, c), "{s} {t} {c}");
@@ -382,16 +383,16 @@ mod tests {
 
     #[test]
     fn the_forms_agree() {
-        let a = Correlated::lambda(1e9, dyadic(3, 2)).unwrap();
+        let a = CorrelatedNoise::lambda(1e9, dyadic(3, 2)).unwrap();
         let rows: Vec<Vec<Dyadic>> = (0..5)
             .map(|t| if t == 0 { vec![Dyadic::ONE] } else { vec![Dyadic::ONE, dyadic(-6, 3)] })
             .collect();
-        let b = Correlated::lower_triangular(1e9, &rows).unwrap();
+        let b = CorrelatedNoise::lower_triangular(1e9, &rows).unwrap();
         assert_eq!(steps(&a, 5, 3000), steps(&b, 5, 3000));
         assert!(b.fill(&stream(), 5, &mut [0]).is_err());
 
         // Without correlation it is the independent noise, bit for bit.
-        let zero = steps(&Correlated::lambda(1e9, dyadic(0, 0)).unwrap(), 2, 3000);
+        let zero = steps(&CorrelatedNoise::lambda(1e9, dyadic(0, 0)).unwrap(), 2, 3000);
         let mut alone = vec![0; 3000];
         RoundedNormal::new(1e9).unwrap().fill(&stream(), 1, &mut alone).unwrap();
         assert_eq!(zero[1], alone);
@@ -412,7 +413,7 @@ mod tests {
     #[test]
     fn variance_and_covariance_are_those_of_the_ideal() {
         let (s, lambda, n) = (1000.0, 0.75, 400_000);
-        let xi = steps(&Correlated::lambda(s, dyadic(3, 2)).unwrap(), 4, n);
+        let xi = steps(&CorrelatedNoise::lambda(s, dyadic(3, 2)).unwrap(), 4, n);
         let moment = |a: &[i64], b: &[i64]| {
             a.iter().zip(b).map(|(a, b)| (a * b) as f64).sum::<f64>() / (n as f64 * s * s)
         };
@@ -476,16 +477,16 @@ mod tests {
     fn bad_parameters_are_errors() {
         let one = Dyadic::ONE;
         for lambda in [dyadic(1, 0), dyadic(5, 2), dyadic(-1, 2)] {
-            let text = Correlated::lambda(1.0, lambda).unwrap_err().to_string();
+            let text = CorrelatedNoise::lambda(1.0, lambda).unwrap_err().to_string();
             assert!(text.starts_with("lambda must be at least 0 and below 1, but is "), "{text}");
         }
-        assert!(Correlated::toeplitz(1.0, &[]).is_err());
-        assert!(Correlated::toeplitz(1.0, &[dyadic(1, 1)]).is_err());
-        assert!(Correlated::toeplitz(f64::NAN, &[one]).is_err());
-        assert!(Correlated::toeplitz(2f64.powi(44), &[one, one]).is_ok());
-        assert!(Correlated::toeplitz(2f64.powi(44), &[one, one, dyadic(1, 32)]).is_err());
-        assert!(Correlated::lower_triangular(1.0, &[vec![one, one]]).is_err());
-        let noise = Correlated::lambda(1.0, dyadic(1, 1)).unwrap();
+        assert!(CorrelatedNoise::toeplitz(1.0, &[]).is_err());
+        assert!(CorrelatedNoise::toeplitz(1.0, &[dyadic(1, 1)]).is_err());
+        assert!(CorrelatedNoise::toeplitz(f64::NAN, &[one]).is_err());
+        assert!(CorrelatedNoise::toeplitz(2f64.powi(44), &[one, one]).is_ok());
+        assert!(CorrelatedNoise::toeplitz(2f64.powi(44), &[one, one, dyadic(1, 32)]).is_err());
+        assert!(CorrelatedNoise::lower_triangular(1.0, &[vec![one, one]]).is_err());
+        let noise = CorrelatedNoise::lambda(1.0, dyadic(1, 1)).unwrap();
         assert!(noise.fill(&stream(), 1 << 61, &mut [0]).is_err());
         let mut sums = [3];
         assert!(noise.add(&stream(), u64::MAX, &mut sums).is_err());

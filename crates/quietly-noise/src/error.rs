@@ -1,6 +1,6 @@
 //! The one error type of the crate.
 
-/// Why noise could not be made. Names parameters, never a data value.
+/// Why noise could not be drawn. Names parameters, never a data value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages explain the fields")]
 #[non_exhaustive]
@@ -20,7 +20,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the other languages call it: the name of an exception without its "Error".
+    /// The name of the exception in other languages, without its suffix "Error".
     pub fn name(&self) -> &'static str {
         match self {
             Error::Parameter { .. } => "NoiseParameter",
@@ -34,7 +34,7 @@ impl Error {
     }
 
     /// `Ok` when `good`, else the parameter error.
-    pub(crate) fn unless(
+    pub(crate) fn ensure(
         good: bool,
         name: &'static str,
         want: &'static str,

@@ -1,6 +1,6 @@
 //! e^-b with a proven error, in integers: the same bits on every machine.
 //!
-//! # The method and its bound
+//! # Proof: the error of the exponential
 //!
 //! Both functions below do the same with words of P fractional bits; a *unit*
 //! is 2^-P. They halve b until t = b/2ᵏ < 1/2, sum the series
@@ -11,9 +11,9 @@
 //! at most one unit low, so |h_j - H_j| ≤ 1 + 1 + t|h_{j+1} - H_{j+1}| (the errors
 //! have opposite sign; the bound does not use that) and hence, with t < 1/2,
 //! |h_0 - H_0| < 4 units. Terms alternate in sign and fall at least by half, so leaving out j > n
-//! costs at most t^(n+1)/(n+1)! < 2^-(n+1)/(n+1)!, which is below one unit by the choice of n. Where
-//! t itself was rounded down by less than one unit, e^-t moves by less than one more. Together fewer
-//! than 6 units. (No h_j is negative: t·h_{j+1} < c_{j+1}/2 + 1 ≤ c_j.)
+//! costs at most t^(n+1)/(n+1)! < 2^-(n+1)/(n+1)!, which is below one unit by the choice of n.
+//! Where t itself was rounded down by less than one unit, e^-t moves by less than one more.
+//! Together fewer than 6 units. (No h_j is negative: t·h_{j+1} < c_{j+1}/2 + 1 ≤ c_j.)
 //!
 //! *Squaring.* If 0 ≤ h ≤ 1 is within D units of the truth g ≤ 1 then ⌊h²⌋ is within
 //! (h + g)D + 1 ≤ 2D + 1 units of g². From 6 units, k squarings give fewer than 2ᵏ·7.

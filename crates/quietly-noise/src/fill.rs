@@ -5,21 +5,21 @@ use std::num::NonZeroUsize;
 use crate::{
     error::Error,
     key::Stream,
-    layout::{BLOCK, Cipher, Late, Region},
-    real::{Real, multiply_high, parse},
+    lazy_normal::{LazyNormal, multiply_high, parse},
     round::{Grid, WIDTH},
-    table::TABLE,
+    stream_layout::{BLOCK, Cipher, Late, Region},
+    ziggurat::TABLE,
 };
 
 /// Words handled at a time: long enough for the vector units, short enough for the first-level
 /// cache.
 pub(crate) const RUN: usize = 64 * BLOCK;
 
-/// Sums are cut to this size before noise is added; the noise is smaller than it as well.
+/// Sums are clamped to this size before noise is added. The noise is smaller than it as well.
 pub(crate) const LIMIT: i64 = 1 << 62;
 
-/// Adds `noise` to `sums` cut to ±2⁶².
-pub(crate) fn add_cut(noise: &[i64], sums: &mut [i64]) {
+/// Adds `noise` to `sums`, clamped to ±2⁶².
+pub(crate) fn add_clamped(noise: &[i64], sums: &mut [i64]) {
     for (sum, n) in sums.iter_mut().zip(noise) {
         *sum = (*sum).clamp(-LIMIT, LIMIT) + n;
     }
@@ -52,7 +52,7 @@ pub(crate) fn first_words(
     Ok(())
 }
 
-/// More threads than any machine has cores to feed; a larger wish is cut to it, with the same bits.
+/// The largest number of threads. A larger one is reduced to it, with the same bits.
 const MOST_THREADS: usize = 256;
 
 /// Runs `work(first coordinate, part)` over parts of `out`, one per thread.
@@ -114,7 +114,7 @@ pub(crate) fn fill_grid(
                 on_grid(grid, negative, Some(multiply_high(head, layer.width)))
             } else {
                 let late = Late::new(stream, step, Region::NormalLate, first + j as u64);
-                let z = Real::draw(word, late)?;
+                let z = LazyNormal::draw(word, late)?;
                 on_grid(grid, z.negative, z.coarse)
             };
         }
@@ -140,7 +140,7 @@ mod tests {
     use num_bigint::{BigInt, BigUint};
 
     use super::*;
-    use crate::{correlated::regenerate, key::Key, scale::Scale};
+    use crate::{correlated::regenerate, exact_numbers::Scale, key::Key};
 
     /// 2^f·s·Z lies in [value, value + WIDTH] for every coordinate, of either sign, with Z known to
     /// 300 bits. The intervals are not twice too wide either: the widest use more than a third.
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(on_grid(&grid, false, Some(8)), 4);
     }
 
-    /// Whoever catches a panic finds zeros, not sums that have had no noise.
+    /// A caller that catches a panic finds zeros, not sums without noise.
     #[test]
     fn neither_an_error_nor_a_panic_leaves_a_sum_behind() {
         let mut sums = [7_i64; 4];

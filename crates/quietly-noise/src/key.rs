@@ -1,9 +1,9 @@
-//! Where randomness starts: a root key, and named streams derived from it.
+//! The root key, and named streams derived from it.
 //!
 //! A [`Key`] is 32 bytes. A [`Stream`] is 32 bytes more, derived from the key
 //! and a name with HKDF-SHA256 (RFC 5869; the root key is the pseudo-random
 //! key, the name is the info), so streams with different names are independent
-//! to whoever cannot break HMAC-SHA256. Nothing here can be printed, and all
+//! unless HMAC-SHA256 is broken. Nothing here can be printed, and all
 //! key bytes are wiped on drop.
 use std::fmt;
 
@@ -24,8 +24,7 @@ const SEED_LABEL: &[u8] = b"quietly-noise/1 seed, not private";
 pub enum Source {
     /// Fresh from the operating system: fit for a release.
     OperatingSystem,
-    /// A number someone chose: repeatable, **not private**, for tests and
-    /// research.
+    /// A chosen number: repeatable, **not private**, for tests and research.
     Seed(u64),
 }
 
@@ -71,10 +70,11 @@ impl Key {
         Self { root: Zeroizing::new(root.into()), source: Source::Seed(seed) }
     }
 
-    /// A key for work on these parts alone: with other parts it is another key, and all noise is independent.
+    /// A key bound to these parts. Other parts give another key, and all noise is independent.
     ///
-    /// A key that is used again, by a run that goes on after it was broken off, must never meet other sums: the difference of two
-    /// releases with the same noise is the difference of the sums. Bound to all that sums are made of, it cannot.
+    /// A key that is used again, when an interrupted run resumes, must never meet other sums: the
+    /// difference of two releases with the same noise is the difference of the sums. Bind the key
+    /// to everything that the sums depend on.
     pub fn bound_to<B: AsRef<[u8]>>(&self, parts: impl IntoIterator<Item = B>) -> Self {
         let mut digest = Sha256::new();
         for part in parts {
@@ -91,8 +91,8 @@ impl Key {
         Self { root, source: self.source }
     }
 
-    /// The key as bytes, for a run that may have to go on later. **Whoever reads them can remove all noise**: they are to
-    /// be kept like the data, and to be deleted when the run is over.
+    /// The key as bytes, for a run that may be resumed. **They allow all noise to be removed**:
+    /// keep them as confidential as the data, and delete them after the run.
     pub fn secret(&self) -> Zeroizing<Vec<u8>> {
         let mut bytes = Zeroizing::new(Vec::with_capacity(41));
         let (kind, seed) = match self.source {
@@ -105,7 +105,7 @@ impl Key {
         bytes
     }
 
-    /// The key that [`secret`](Self::secret) wrote; none if it did not.
+    /// The key that [`secret`](Self::secret) wrote; `None` for other bytes.
     pub fn from_secret(bytes: &[u8]) -> Option<Self> {
         let (kind, rest) = bytes.split_first()?;
         let (seed, root) = rest.split_first_chunk::<8>()?;
@@ -158,17 +158,19 @@ impl Stream {
         self.source
     }
 
-    /// The name this stream was asked for by.
+    /// The name of this stream.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The stream as bytes, for whoever works for its owner elsewhere. **Whoever reads them has all its bits.**
+    /// The stream as bytes, for a worker in another process. **They determine all its random
+    /// bits.**
     pub fn secret(&self) -> Zeroizing<Vec<u8>> {
         Zeroizing::new(self.key.to_vec())
     }
 
-    /// The stream that [`secret`](Self::secret) wrote; none if it did not. It has the name and the source it is given.
+    /// The stream that [`secret`](Self::secret) wrote, with the given name and source; `None` for
+    /// other bytes.
     pub fn from_secret(bytes: &[u8], name: &str, source: Source) -> Option<Self> {
         let key = Zeroizing::new(<[u8; 32]>::try_from(bytes).ok()?);
         Some(Stream { key, source, name: name.to_owned() })

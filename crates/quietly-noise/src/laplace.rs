@@ -1,6 +1,6 @@
 //! Discrete Laplace noise for pure differential privacy.
 //!
-//! # The law, exactly
+//! # Proof: discrete Laplace noise is exact
 //!
 //! P(k) ∝ exp(-|k|/t) over the integers. For an exponential variable E, ⌊tE⌋ ≥ k with probability
 //! exp(-k/t): it is geometric. A fair sign is put on it and (negative, 0) is refused, or zero
@@ -11,14 +11,14 @@ use std::num::NonZeroUsize;
 
 use crate::{
     error::Error,
-    fill::{add_cut, or_zero, spread},
+    exact_numbers::Ratio,
+    fill::{add_clamped, or_zero, spread},
     key::Stream,
-    layout::{self, BLOCK, Cipher, Late, Region, Words},
-    scale::Ratio,
-    uniform::exponential,
+    lazy_uniform::exponential,
+    stream_layout::{self, BLOCK, Cipher, Late, Region, Words},
 };
 
-/// The law P(k) ∝ exp(-|k|/t) over the integers.
+/// The distribution P(k) ∝ exp(-|k|/t) over the integers.
 ///
 /// Added to an integer vector of ℓ1 sensitivity Δ with t = Δ/ε it is ε-differentially private,
 /// exactly. A function of (stream, step, coordinate), independent of the normal noise there. How
@@ -40,8 +40,8 @@ impl DiscreteLaplace {
     /// [`Error::Parameter`] unless numerator and denominator are from 1 to 2⁴⁴.
     pub fn new(scale: Ratio) -> Result<Self, Error> {
         let (n, d) = (scale.numerator(), scale.denominator());
-        Error::unless((1..=LIMIT).contains(&n), "numerator of the scale", "from 1 to 2^44", n)?;
-        Error::unless((1..=LIMIT).contains(&d), "denominator of the scale", "from 1 to 2^44", d)?;
+        Error::ensure((1..=LIMIT).contains(&n), "numerator of the scale", "from 1 to 2^44", n)?;
+        Error::ensure((1..=LIMIT).contains(&d), "denominator of the scale", "from 1 to 2^44", d)?;
         Ok(Self { scale })
     }
 
@@ -73,7 +73,7 @@ impl DiscreteLaplace {
         threads: NonZeroUsize,
     ) -> Result<(), Error> {
         or_zero(out, |out| {
-            layout::check(step, 0, out.len())?;
+            stream_layout::check(step, 0, out.len())?;
             spread(out, threads, |first, out| {
                 self.runs(stream, step, first, out, |noise, out| out.copy_from_slice(noise))
             })
@@ -86,7 +86,7 @@ impl DiscreteLaplace {
     ///
     /// As [`fill`](Self::fill).
     pub fn at(&self, stream: &Stream, step: u64, coordinate: u64) -> Result<i64, Error> {
-        layout::check(step, coordinate, 1)?;
+        stream_layout::check(step, coordinate, 1)?;
         let mut out = [0];
         self.runs(stream, step, coordinate, &mut out, |noise, out| out.copy_from_slice(noise))?;
         Ok(out[0])
@@ -100,8 +100,8 @@ impl DiscreteLaplace {
     /// As [`fill`](Self::fill); `sums` are then zero, so that no sum leaves without noise.
     pub fn add(&self, stream: &Stream, step: u64, sums: &mut [i64]) -> Result<(), Error> {
         or_zero(sums, |sums| {
-            layout::check(step, 0, sums.len())?;
-            self.runs(stream, step, 0, sums, add_cut)
+            stream_layout::check(step, 0, sums.len())?;
+            self.runs(stream, step, 0, sums, add_clamped)
         })
     }
 
@@ -174,7 +174,7 @@ impl Words for Head<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{key::Key, layout::Script};
+    use crate::{key::Key, stream_layout::Script};
 
     fn laplace(n: u64, d: u64) -> DiscreteLaplace {
         DiscreteLaplace::new(Ratio::new(n, d).unwrap()).unwrap()

@@ -13,60 +13,52 @@
 //!
 //! # Where to start
 //!
-//! * [`Key`] is the root of randomness; [`Key::stream`] gives every use a stream of its own.
-//! * [`RoundedNormal`] is independent Gaussian noise, [`DiscreteLaplace`] the one for pure ε.
-//! * [`Correlated`] is noise correlated between steps, rounded once.
-//! * [`Tree`] and [`Banded`] take secret sums and release them under a strategy matrix.
-//! * [`ExponentialMechanism`] chooses one of many; [`Bits`] makes exact single choices.
+//! * [`Key`] is the root of randomness. [`Key::stream`] derives a separate stream for each use.
+//! * [`RoundedNormal`] is independent Gaussian noise, [`DiscreteLaplace`] is noise for pure ε.
+//! * [`CorrelatedNoise`] is Gaussian noise that is correlated between steps and rounded once.
+//! * [`ExponentialMechanism`] selects one of several candidates. [`Bits`] makes single exact draws.
 //! * [`Error`] is the only error type.
 //!
 //! # What is promised
 //!
-//! Every law is **exact** given uniform bits: there is no table of approximate probabilities, no
-//! floating point between the bits and the noise, and no statistical distance to account for. The
-//! proofs stand at the head of the source files: `table.rs` (a cover of the normal density with
-//! exactly equal areas), `real.rs` (a normal variable as a real number with late bits), `round.rs`
-//! and `correlated.rs` (rounding it once), `exp.rs` (the one error bound), `layout.rs` (which bits
-//! belong to whom), `normal.rs` (how they fit together).
+//! Given uniform bits, every distribution is **exact**: there is no table of approximate
+//! probabilities, no floating point between the bits and the noise, and no statistical distance to
+//! account for. The proofs stand at the head of the source files: `ziggurat.rs` (a cover of the
+//! normal density by regions of equal area), `lazy_normal.rs` (a normal variable as a real number
+//! whose bits are drawn when needed), `round.rs` and `correlated.rs` (rounding it once), `exp.rs`
+//! (the error bound of the exponential), `stream_layout.rs` (no two uses share random bits) and
+//! `normal.rs` (the theorem that combines them).
 //!
-//! Noise is a function of (key, stream name, step, coordinate): the same for any number of threads,
-//! in any order, on any machine. No error and no `Debug` output contains data or key bytes.
+//! Noise is a function of (key, stream name, step, coordinate). It is the same for any number of
+//! threads, in any order, on any machine. No error and no `Debug` output contains data or key
+//! bytes.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 pub use crate::{
-    banded::{Banded, BandedInverse},
     bits::Bits,
-    choice::ExponentialMechanism,
-    correlated::Correlated,
+    correlated::CorrelatedNoise,
     error::Error,
+    exact_numbers::{Dyadic, Ratio},
+    exponential_mechanism::ExponentialMechanism,
     key::{Key, Source, Stream},
     laplace::DiscreteLaplace,
     normal::RoundedNormal,
-    scale::{Dyadic, Ratio},
-    tree::{Prefix, Tree},
 };
 
-mod accept;
-mod banded;
 mod bits;
-mod choice;
 mod correlated;
 mod error;
+mod exact_numbers;
 mod exp;
+mod exponential_mechanism;
 mod fill;
 mod key;
 mod laplace;
-mod layout;
+mod lazy_normal;
+mod lazy_uniform;
 mod normal;
-mod real;
+mod rejection;
 mod round;
-mod scale;
-mod table;
-mod tree;
-mod uniform;
-
-#[cfg(test)]
-mod leaks;
-#[cfg(test)]
-mod stats;
+mod stream_layout;
+mod ziggurat;

@@ -1,6 +1,6 @@
 //! Rounding s·Z, or a sum of several, once and exactly.
 //!
-//! # The grid
+//! # Proof: rounded once, exactly
 //!
 //! For a scale s = m·2^(E-64) (m a full word, so s < 2^E) the grid has f = 60 - E fractional
 //! bits. From coarse ≤ 2⁶⁰|Z| < coarse + SPREAD follows, multiplying by 2^f·s/2⁶⁰ = m/2⁶⁴ < 1 and
@@ -19,12 +19,12 @@
 use num_bigint::{BigInt, BigUint};
 
 use crate::{
-    accept::outward,
     error::Error,
-    layout::Words,
-    real::{Real, multiply_high},
-    scale::Scale,
-    table::SPREAD,
+    exact_numbers::Scale,
+    lazy_normal::{LazyNormal, multiply_high},
+    rejection::outward,
+    stream_layout::Words,
+    ziggurat::SPREAD,
 };
 
 /// 2^f·s|Z| is known to this many units.
@@ -61,7 +61,7 @@ impl Grid {
     }
 
     /// round(s·Z).
-    pub(crate) fn round_real<W: Words>(&self, mut z: Real<W>) -> Result<i64, Error> {
+    pub(crate) fn round_real<W: Words>(&self, mut z: LazyNormal<W>) -> Result<i64, Error> {
         if let Some(coarse) = z.coarse {
             let (mut n, straddles) = self.round(self.cut(coarse));
             if straddles {
@@ -82,7 +82,7 @@ impl Grid {
 #[cold]
 pub(crate) fn round_wide<W: Words>(
     scale: &Scale,
-    terms: &mut [(i128, &mut Real<W>)],
+    terms: &mut [(i128, &mut LazyNormal<W>)],
     log2_denominator: u32,
 ) -> Result<i64, Error> {
     let mut p = 64;
@@ -118,8 +118,8 @@ pub(crate) fn round_wide<W: Words>(
 mod tests {
     use super::*;
     use crate::{
-        layout::Script,
-        table::{LAYERS, TABLE},
+        stream_layout::Script,
+        ziggurat::{LAYERS, TABLE},
     };
 
     /// The words of a/b < 1: 53 bits at the top of one, then whole ones.
@@ -167,7 +167,7 @@ mod tests {
                         };
                         late.extend([77, 78, 79]);
                         let word = head | 1 << 10 | layer as u64;
-                        let draw = || Real::draw(word, Script::new(&late)).unwrap();
+                        let draw = || LazyNormal::draw(word, Script::new(&late)).unwrap();
                         let coarse = draw().coarse.unwrap();
                         assert!(grid.round(grid.cut(coarse)).1, "it must straddle");
                         let want = -(n as i64 + i64::from(up));
@@ -185,7 +185,7 @@ mod tests {
     /// next word.
     #[test]
     fn straddles_in_the_tail_are_decided_by_late_bits() {
-        use crate::table::R;
+        use crate::ziggurat::R;
         for s in [3.0, 1000.0, 3.0 * 2f64.powi(38)] {
             let scale = Scale::new(s).unwrap();
             let n = (s * R as f64 / 2f64.powi(32) + s * 0.1).floor() as u128;
@@ -199,7 +199,7 @@ mod tests {
                     if up { late.saturating_add(1 << 30) } else { late.saturating_sub(1 << 30) };
                 let mut words: Vec<u64> = [5, 4, 9].repeat(whole as usize);
                 words.extend([head, u64::MAX, 0, late, 1, 2, 3]);
-                let draw = || Real::draw(u64::MAX >> 11 << 11, Script::new(&words)).unwrap();
+                let draw = || LazyNormal::draw(u64::MAX >> 11 << 11, Script::new(&words)).unwrap();
                 let want = Ok((n + u128::from(up)) as i64);
                 let grid = Grid::new(scale);
                 assert!(up || grid.round(grid.cut(draw().coarse.unwrap())).1);
@@ -214,7 +214,7 @@ mod tests {
     fn draws_beyond_the_grid_are_rounded_too() {
         let mut words: Vec<u64> = [5, 4, 9].repeat(40);
         words.extend([1 << 62, u64::MAX, 0, 0, 0, 0, 0, 0, 0]);
-        let z = Real::draw(u64::MAX >> 11 << 11, Script::new(&words)).unwrap();
+        let z = LazyNormal::draw(u64::MAX >> 11 << 11, Script::new(&words)).unwrap();
         assert_eq!(z.coarse, None);
         let grid = Grid::new(Scale::new(1e6).unwrap());
         let want = (1e6 * (4.03964 + 40.25 / 4.03964_f64)).round() as i64;

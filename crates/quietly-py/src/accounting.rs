@@ -1,6 +1,6 @@
 //! What a run costs: the schemes of `quietly account`, by the same names.
 use pyo3::{prelude::*, types::PyDict};
-use quietly_accounting::{Answer, Error, Event, Neighbours};
+use quietly_accounting::{Error, Event, Neighbours, PrivacyBound};
 
 use crate::{
     errors::{exception, guard, raise},
@@ -71,7 +71,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(calibrate, module)?)
 }
 
-fn interval(answer: Result<Answer, Error>) -> PyResult<Interval> {
+fn interval(answer: Result<PrivacyBound, Error>) -> PyResult<Interval> {
     let answer = answer.map_err(raise)?;
     Ok((answer.lower, answer.upper))
 }

@@ -17,12 +17,7 @@ impl Certificate {
     fn of_json(text: &str) -> PyResult<Self> {
         let damaged =
             || exception("ModelError", "this is not a certificate, or it is damaged", Some("Q04"));
-        let certificate: quietly::Certificate =
-            serde_json::from_str(text).map_err(|_| damaged())?;
-        match certificate.is_consistent() {
-            true => Ok(Certificate(certificate)),
-            false => Err(damaged()),
-        }
+        quietly::certificate_from_json(text).map(Certificate).ok_or_else(damaged)
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {

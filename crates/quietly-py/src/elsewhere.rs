@@ -1,4 +1,4 @@
-//! Rows that an engine of Python's world keeps: questions go there as bytes, and answers come back so.
+//! Rows that an engine of Python's world has: tasks go there as bytes, and sums come back as bytes.
 use std::{
     ops::ControlFlow,
     sync::{Mutex, PoisonError},
@@ -6,8 +6,11 @@ use std::{
 
 use pyo3::{prelude::*, types::PyBytes};
 use quietly::{
-    Answer, Elsewhere, Encoding, Errand, Error, Foreign, Keeper, Model, Neighbours, Paid, Plan,
-    Private, Question, Reading, Watch,
+    Draw, Elsewhere, Encoding, Error, Foreign, Model, Paid, Plan, Private, Sampler, Watch,
+    backend::{Backend, Batch, ReadSpec},
+    decode_query,
+    query::{Query, QuerySum},
+    remote::{self, Task},
 };
 
 use crate::{
@@ -15,37 +18,38 @@ use crate::{
     table::Table,
 };
 
-/// Somebody on an errand, who asks some rows after others, where they are.
+/// Does a task with some rows after others, where they are.
 #[pyclass(frozen, module = "quietly._quietly")]
-pub(crate) struct Worker(Mutex<Option<quietly::Worker>>);
+pub(crate) struct Worker(Mutex<Option<remote::Worker>>);
 
 #[pymethods]
 impl Worker {
     #[new]
-    fn new(errand: &[u8]) -> PyResult<Self> {
+    fn new(task: &[u8]) -> PyResult<Self> {
         guard(|| {
-            let errand: Errand = quietly::from_bytes(errand).map_err(other)?;
-            Ok(Worker(Mutex::new(Some(quietly::Worker::new(errand).map_err(raise)?))))
+            let task: Task = quietly::from_bytes(task).map_err(other)?;
+            let worker = remote::Worker::new(&task, decode_query).map_err(raise)?;
+            Ok(Worker(Mutex::new(Some(worker))))
         })
     }
 
-    /// Asks all rows of a table.
-    fn ask(&self, py: Python<'_>, table: &Table) -> PyResult<()> {
+    /// Adds all rows of a table.
+    fn add(&self, py: Python<'_>, table: &Table) -> PyResult<()> {
         guard(|| {
-            let asked = py.detach(|| {
+            let added = py.detach(|| {
                 let mut worker = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-                worker.as_mut().map(|worker| worker.ask(&table.source))
+                worker.as_mut().map(|worker| worker.add(&table.source))
             });
-            asked.ok_or(Foreign::Bytes).map_err(other)?.map_err(raise)
+            added.ok_or(Foreign::Bytes).map_err(other)?.map_err(raise)
         })
     }
 
-    /// What they said, added up: **private**, and for the process alone that adds noise to it.
-    fn answer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    /// The sum over all of them: **private**, and for the process alone that adds noise to it.
+    fn sum<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let worker = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         // Not a release: it goes to the process that adds noise, which is trusted with the rows.
-        let answer = worker.ok_or(Foreign::Bytes).map_err(other)?.answer().sent_to_driver();
-        Ok(PyBytes::new(py, &quietly::sealed(&answer.to_bytes())))
+        let message = worker.ok_or(Foreign::Bytes).map_err(other)?.message().sent_to_driver();
+        Ok(PyBytes::new(py, &message))
     }
 }
 
@@ -54,10 +58,10 @@ fn other(why: Foreign) -> PyErr {
     exception("ElsewhereError", &message, None)
 }
 
-/// Rows that are elsewhere: `ask` takes an errand, and returns the answers of all workers.
+/// Rows that are elsewhere: `run` takes a task, and returns the sums of all workers.
 pub(crate) struct There {
-    ask: Py<PyAny>,
-    reading: Reading,
+    run: Py<PyAny>,
+    read: ReadSpec,
     /// Says how many there are: for whoever may know it.
     count: Py<PyAny>,
     raised: Option<PyErr>,
@@ -66,7 +70,7 @@ pub(crate) struct There {
 impl There {
     /// Rows of a table like this one, which has none, for a plan that may ask them.
     pub(crate) fn new(
-        (ask, count): (Py<PyAny>, Py<PyAny>),
+        (run, count): (Py<PyAny>, Py<PyAny>),
         empty: &Table,
         (plan, encoding): (&Plan, &Encoding),
     ) -> PyResult<Self> {
@@ -77,7 +81,7 @@ impl There {
         }
         // Names and types of columns are public, and refused here rather than by a worker.
         empty.source.scan(encoding, &mut |_| ControlFlow::Continue(())).map_err(raise)?;
-        Ok(There { ask, reading: plan.reading(encoding), count, raised: None })
+        Ok(There { run, read: plan.reading(encoding), count, raised: None })
     }
 
     /// Fits them.
@@ -88,14 +92,7 @@ impl There {
         (paid, threads): (Paid, usize),
         watch: &mut Watch<'_>,
     ) -> Result<Model, Error> {
-        // Under replace-one, and only then, the number of rows is public.
-        let public = plan.budget.neighbours() == Neighbours::ReplaceOne;
-        let counted = Python::attach(|py| match public && plan.convex.is_some() {
-            true => self.count.call0(py)?.extract::<u64>(py),
-            false => Ok(0),
-        });
-        let records = self.heard(counted)?;
-        let mut from = Elsewhere { rows: self, records, allocation: None, journal: None };
+        let mut from = Elsewhere { backend: self, allocation: None, journal: None };
         plan.fit_elsewhere(&mut from, encoding, unit, paid, threads, watch)
     }
 
@@ -107,28 +104,36 @@ impl There {
         })
     }
 
-    /// What `ask` raised, if anything.
+    /// What Python raised, if anything.
     pub(crate) fn raised(self) -> Option<PyErr> {
         self.raised
     }
 }
 
-impl Keeper for There {
-    fn ask(&mut self, _step: usize, question: &Question) -> Result<Private<Answer>, Error> {
-        let errand = Errand { reading: self.reading.clone(), question: question.clone() };
-        let answers = Python::attach(|py| -> PyResult<Vec<Vec<u8>>> {
-            let errand = PyBytes::new(py, &quietly::to_bytes(&errand));
-            self.ask.call1(py, (errand,))?.extract(py)
+impl Backend for There {
+    fn begin(&mut self, draw: &Draw) -> Result<(), Error> {
+        // Rows that come in any order have no places, so that a step cannot be told. Plans are refused for that before they
+        // are charged.
+        let (name, want) = ("method", "one that sums every row in every step");
+        match draw.sampler() {
+            Sampler::Full => Ok(()),
+            sampler => Err(Error::Parameter { name, want, got: sampler.to_string() }),
+        }
+    }
+
+    fn sum(&mut self, _: &Batch, query: &dyn Query) -> Result<QuerySum, Error> {
+        let task = Task::new(&self.read, query, None);
+        let sums = Python::attach(|py| -> PyResult<Vec<Vec<u8>>> {
+            let task = PyBytes::new(py, &quietly::to_bytes(&task));
+            self.run.call1(py, (task,))?.extract(py)
         });
-        let sum = answers.and_then(|answers| {
-            let mut all = question.nothing();
-            for bytes in &answers {
-                let answer = quietly::opened(bytes).map_err(other)?;
-                let answer = Answer::from_bytes(answer, question).ok_or(Foreign::Bytes);
-                all.add(&answer.map_err(other)?);
-            }
-            Ok(Private::new(all))
-        });
+        let sum = sums.and_then(|sums| remote::add_messages(query, &sums).map_err(other));
         self.heard(sum)
+    }
+
+    /// It is called under replace-one alone, where the number of rows is public.
+    fn count(&mut self) -> Result<Private<u64>, Error> {
+        let counted = Python::attach(|py| self.count.call0(py)?.extract::<u64>(py));
+        self.heard(counted).map(Private::new)
     }
 }

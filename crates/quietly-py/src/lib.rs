@@ -32,6 +32,8 @@ fn _quietly(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ledger::LedgerFile>()?;
     module.add_class::<scaler::Scaler>()?;
     module.add_class::<elsewhere::Worker>()?;
+    module.add_function(wrap_pyfunction!(plan::parameters, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::renamed_parameters, module)?)?;
     tune::add(module)?;
     errors::add(module)?;
     accounting::add(module)?;

@@ -50,7 +50,7 @@ impl Model {
             let (paid, run) = match ledger {
                 Some(ledger) => {
                     let target = wishes.word("target")?.unwrap_or_default();
-                    let what = format!("{} of {target}", plan.link.name());
+                    let what = format!("{} of {target}", plan.link().name());
                     let (paid, run) = ledger.pay(&what, plan.asked(), key)?;
                     (paid, Some((ledger, run)))
                 }
@@ -70,7 +70,7 @@ impl Model {
                 ledger.finish(&run);
             }
             model.certificate.public.extend(public);
-            model.certificate.add_files(&table.source);
+            model.certificate.add_files(&table.source.file_names());
             model.certificate.not_covered.extend(not_covered);
             model.parameters = parameters;
             Ok(Model(model))

@@ -1,6 +1,9 @@
 //! What a fit will do and cost, before any row is read.
 use pyo3::{prelude::*, types::PyDict};
-use quietly::{Asked, Budget, Encoding, Family, Key, Neighbours};
+use quietly::{
+    Budget, Encoding, Family, Key, ModelSpec, Neighbours, PARAMETERS, ParameterInfo, ParameterKind,
+    ParameterValue, RENAMED,
+};
 
 use crate::{
     errors::{exception, guard, raise},
@@ -13,14 +16,14 @@ use crate::{
 ///
 /// It prints as text and shows as HTML in notebooks. ``estimator.plan()`` makes one, and fitted estimators have theirs: ``plan_``.
 #[pyclass(frozen, module = "quietly._quietly")]
-pub(crate) struct Plan(pub(crate) quietly::Plan);
+pub(crate) struct Plan(pub(crate) quietly::PlanRecord);
 
 #[pymethods]
 impl Plan {
     /// The plan for a table with these columns; no row is read.
     #[staticmethod]
     fn of(columns: Vec<String>, schema: &Schema, wishes: &Bound<'_, PyDict>) -> PyResult<Self> {
-        guard(|| Ok(Plan(Wishes(wishes).plan(schema, &columns, false)?.1)))
+        guard(|| Ok(Plan(Wishes(wishes).plan(schema, &columns, false)?.1.record())))
     }
 
     /// What the fit will cost: the certified upper bound on epsilon. Never above what was asked.
@@ -38,13 +41,13 @@ impl Plan {
     /// About how many rows there are, as it was declared.
     #[getter]
     fn rows(&self) -> u64 {
-        self.0.rows
+        self.0.rows()
     }
 
     /// The method that was chosen: "full-batch", "one-pass" and so on, as ``quietly methods`` lists them.
     #[getter]
     fn method(&self) -> &'static str {
-        self.0.method.name()
+        self.0.method().name()
     }
 
     /// What the planner wants to be known: that the budget is too small to learn much, say.
@@ -107,10 +110,6 @@ impl Wishes<'_, '_> {
         self.get(name, "a whole number, at least 1")
     }
 
-    fn size(&self, name: &str) -> PyResult<Option<usize>> {
-        self.get(name, "a whole number, at least 1")
-    }
-
     pub(crate) fn word(&self, name: &str) -> PyResult<Option<String>> {
         self.get(name, "a word")
     }
@@ -140,13 +139,13 @@ impl Wishes<'_, '_> {
         let target = self.word("target")?.unwrap_or_default();
         let mut encoding =
             Encoding::new(&schema.inner, columns, None, Some(&target)).map_err(raise)?;
-        let asked = self.asked()?;
+        let spec = self.spec()?;
         // As the command line does: these families keep zeros out of the way.
-        if sparse && !matches!(asked.family, Family::Linear | Family::Relu | Family::Kan) {
-            encoding = encoding.zero_stays_zero();
+        if sparse && !matches!(spec.family, Family::Linear | Family::Relu | Family::Kan) {
+            encoding = encoding.with_symmetric_ranges();
         }
         let rows = self.count("rows")?.unwrap_or(schema.inner.rows);
-        let plan = asked.plan(&encoding, rows, self.budget(rows, schema)?);
+        let plan = spec.plan(&encoding, rows, self.budget(rows, schema)?);
         Ok((encoding, plan.map_err(raise)?))
     }
 
@@ -184,44 +183,49 @@ impl Wishes<'_, '_> {
         Ok(threads(self.get("n_jobs", "None or a whole number")?))
     }
 
-    pub(crate) fn asked(&self) -> PyResult<Asked> {
-        let family = match self.word("family")?.unwrap_or_default().as_str() {
-            "linear" => Family::Linear,
-            "relu" => Family::Relu,
-            "logistic" => Family::Logistic,
-            "svm" => Family::Svm,
-            "robust" => Family::Robust,
-            "quantile" => Family::Quantile,
-            _ => Family::Kan,
-        };
-        let mut asked = Asked::new(family);
-        if let Some(method) = self.word("method")? {
-            asked.method = method;
+    /// The model that the parameters ask for.
+    pub(crate) fn spec(&self) -> PyResult<ModelSpec> {
+        let family = self.word("family")?.unwrap_or_default();
+        let family = Family::named(&family).ok_or_else(|| {
+            exception("ParameterError", "family must be one that models have", None)
+        })?;
+        let mut spec = ModelSpec::new(family);
+        for ParameterInfo { name, kind, .. } in PARAMETERS {
+            let value = match kind {
+                ParameterKind::Number => self.number(name)?.map(ParameterValue::Number),
+                ParameterKind::Count => self.count(name)?.map(ParameterValue::Count),
+                ParameterKind::Counts => {
+                    let want = "a sequence of whole numbers, such as (32, 16)";
+                    self.get(name, want)?.map(ParameterValue::Counts)
+                }
+                ParameterKind::Word => match self.number(name) {
+                    Ok(number) => number.map(ParameterValue::Number),
+                    Err(_) => self.word(name)?.map(ParameterValue::Word),
+                },
+            };
+            if let Some(value) = value {
+                spec.set(name, value).map_err(raise)?;
+            }
         }
-        asked.steps = self.count("steps")?;
-        asked.step_size = self.number("step_size")?;
-        asked.radius = self.number("radius")?;
-        asked.expand = self.word("expand")?;
-        asked.constraint = self.word("constraint")?;
-        asked.ridge = self.number("ridge")?;
-        asked.lasso = self.number("lasso")?;
-        asked.level = self.number("level")?;
-        let network = &mut asked.network;
-        network.hidden = self.get("hidden", "units of every hidden layer, such as (32, 16)")?;
-        network.basis = self.size("basis")?;
-        network.degree = self.size("degree")?;
-        network.last_layer = self.word("last_layer")?;
-        network.sampling = self.word("sampling")?;
-        network.batches = self.count("batches")?;
-        network.passes = self.count("passes")?;
-        network.noise = self.word("noise")?;
-        network.clip = match self.number("clip") {
-            Ok(norm) => norm.map(|norm| norm.to_string()),
-            Err(_) => self.word("clip")?,
-        };
-        network.momentum = self.number("momentum")?;
-        network.average = self.word("average")?;
-        network.network_seed = self.count("network_seed")?;
-        Ok(asked)
+        Ok(spec)
     }
+}
+
+/// Name, type and meaning of all parameters that models declare.
+#[pyfunction]
+pub(crate) fn parameters() -> Vec<(&'static str, &'static str, String)> {
+    let kind = |info: &ParameterInfo| match info.kind {
+        ParameterKind::Number => "float or None, default None",
+        ParameterKind::Count => "int or None, default None",
+        ParameterKind::Counts => "sequence of int or None, default None",
+        ParameterKind::Word => "str or None, default None",
+    };
+    let help = |info: &ParameterInfo| info.help.trim().replace('`', "``") + ".";
+    PARAMETERS.iter().map(|info| (info.name, kind(info), help(info))).collect()
+}
+
+/// Old and new names of parameters.
+#[pyfunction]
+pub(crate) fn renamed_parameters() -> Vec<(&'static str, &'static str)> {
+    RENAMED.to_vec()
 }

@@ -134,7 +134,7 @@ impl Schema {
     fn read(path: PathBuf) -> PyResult<Self> {
         guard(|| {
             let inner = quietly::Schema::read(&path).map_err(raise_data)?;
-            let ledger = quietly::charges_named_in(&path).map_err(raise_data)?.ledger;
+            let ledger = quietly::LedgerSettings::read(&path).map_err(raise_data)?.ledger;
             // A process that has another working directory means the same file.
             let ledger = ledger.map(|ledger| std::path::absolute(&ledger).unwrap_or(ledger));
             Ok(Schema { inner, has_rows: true, ledger })

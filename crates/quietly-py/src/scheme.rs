@@ -1,13 +1,15 @@
 //! A scheme as it is told from Python: the flags of `quietly account` under the same names, and one event out.
 use pyo3::{prelude::*, types::PyDict};
-use quietly_accounting::{Correlated, Error, Event, Participation, Slopes, Strategy};
+use quietly_accounting::{
+    CorrelatedGaussian, DerivativeBound, Error, Event, Participation, Strategy,
+};
 
 use crate::{
     errors::{exception, raise},
     plan::Wishes,
 };
 
-const NAMES: &str = "gaussian, laplace, selection, objective, promise, poisson, fixed-size, allocation, shuffle, tree or correlated";
+const NAMES: &str = "gaussian, laplace, exponential, objective, approximate-dp, poisson, fixed-size, random-allocation, shuffle, tree or correlated";
 
 /// What makes the noise of a scheme, as the accountant counts it.
 #[derive(Clone, Copy, PartialEq)]
@@ -37,19 +39,19 @@ impl Scheme {
         let wishes = Wishes(said);
         let name = wishes.word("scheme")?.unwrap_or_default();
         let taken: &[&str] = match name.as_str() {
-            "gaussian" | "laplace" | "selection" => &["steps"],
-            "objective" => &["bend", "slopes", "classes", "most", "steps"],
-            "promise" => &["epsilon_each", "delta_each", "steps"],
-            "poisson" => &["rate", "steps"],
+            "gaussian" | "laplace" | "exponential" => &["steps"],
+            "objective" => &["smoothness", "derivative", "classes", "most", "steps"],
+            "approximate-dp" => &["epsilon_each", "delta_each", "steps"],
+            "poisson" => &["sampling_rate", "steps"],
             "fixed-size" => &["records", "batch", "steps"],
-            "allocation" => &["steps", "select", "epochs"],
+            "random-allocation" => &["steps", "select", "epochs"],
             "shuffle" | "tree" => &["steps", "epochs"],
             "correlated" => &[
                 "steps",
                 "lambda",
                 "bands",
                 "full",
-                "rate",
+                "sampling_rate",
                 "bins",
                 "period",
                 "separation",
@@ -61,7 +63,7 @@ impl Scheme {
                 return Err(wrong(&format!("scheme must be {NAMES}, but is {name:?}")));
             }
         };
-        let mine = ["scheme", "neighbours", "noise", "scale", "epsilon_each"];
+        let mine = ["scheme", "neighbours", "noise_multiplier", "scale", "epsilon_each"];
         for (flag, _) in said {
             let flag: String = flag.extract()?;
             let known = mine.contains(&flag.as_str()) || taken.contains(&flag.as_str());
@@ -76,20 +78,24 @@ impl Scheme {
         match name.as_str() {
             "gaussian" => Scheme::new(Dial::Noise, move |x| Event::gaussian(x)?.repeat(steps)),
             "laplace" => Scheme::new(Dial::Scale, move |x| Event::laplace(x)?.repeat(steps)),
-            "selection" => {
-                Scheme::new(Dial::EpsilonEach, move |x| Event::selection(x)?.repeat(steps))
+            "exponential" => {
+                Scheme::new(Dial::EpsilonEach, move |x| Event::exponential(x)?.repeat(steps))
             }
             "objective" => {
-                let (bend, slopes) = (number("bend")?, slopes(&wishes)?);
-                Scheme::new(Dial::Noise, move |x| Event::objective(x, bend, slopes)?.repeat(steps))
+                let (smoothness, bound) = (number("smoothness")?, derivative_bound(&wishes)?);
+                Scheme::new(Dial::Noise, move |x| {
+                    Event::objective_perturbation(x, smoothness, bound)?.repeat(steps)
+                })
             }
-            "promise" => {
+            "approximate-dp" => {
                 let (epsilon, delta) =
                     (number("epsilon_each")?, wishes.number("delta_each")?.unwrap_or(0.0));
-                Scheme::new(Dial::Nothing, move |_| Event::promise(epsilon, delta)?.repeat(steps))
+                Scheme::new(Dial::Nothing, move |_| {
+                    Event::approximate_dp(epsilon, delta)?.repeat(steps)
+                })
             }
             "poisson" => {
-                let rate = number("rate")?;
+                let rate = number("sampling_rate")?;
                 Scheme::new(Dial::Noise, move |x| Event::poisson(rate, x)?.repeat(steps))
             }
             "fixed-size" => {
@@ -98,10 +104,10 @@ impl Scheme {
                     Event::fixed_size(records, batch, x)?.repeat(steps)
                 })
             }
-            "allocation" => {
+            "random-allocation" => {
                 let select = count("select")?;
                 Scheme::new(Dial::Noise, move |x| {
-                    Event::allocation(steps, select, x)?.repeat(epochs)
+                    Event::random_allocation(steps, select, x)?.repeat(epochs)
                 })
             }
             "shuffle" => {
@@ -111,7 +117,7 @@ impl Scheme {
             _ => {
                 let (strategy, participation) = (strategy(&wishes)?, participation(&wishes)?);
                 Scheme::new(Dial::Noise, move |x| {
-                    Correlated::new(strategy.clone(), participation, steps, x)
+                    CorrelatedGaussian::new(strategy.clone(), participation, steps, x)
                         .map(Event::correlated)
                 })
             }
@@ -123,9 +129,9 @@ impl Scheme {
         let scheme = Scheme::read(said)?;
         let wishes = Wishes(said);
         let name = match scheme.dial {
-            Dial::Noise => "noise",
+            Dial::Noise => "noise_multiplier",
             Dial::Scale if said.contains("scale")? => "scale",
-            Dial::Scale => "noise",
+            Dial::Scale => "noise_multiplier",
             Dial::EpsilonEach => "epsilon_each",
             Dial::Nothing => "",
         };
@@ -148,14 +154,16 @@ fn wrong(message: &str) -> PyErr {
     exception("ParameterError", message, None)
 }
 
-fn slopes(wishes: &Wishes<'_, '_>) -> PyResult<Slopes> {
-    match wishes.word("slopes")?.unwrap_or_default().as_str() {
-        "logistic" => Ok(Slopes::Logistic { most: wishes.number("most")?.unwrap_or(1.0) }),
-        "one-sign" => Ok(Slopes::OneSign),
-        "two-signs" => Ok(Slopes::TwoSigns),
-        "classes" => Ok(Slopes::Classes { count: wishes.count("classes")?.unwrap_or(2) }),
+fn derivative_bound(wishes: &Wishes<'_, '_>) -> PyResult<DerivativeBound> {
+    match wishes.word("derivative")?.unwrap_or_default().as_str() {
+        "logistic" => Ok(DerivativeBound::Logistic { clip: wishes.number("most")?.unwrap_or(1.0) }),
+        "one-sign" => Ok(DerivativeBound::OneSign),
+        "two-signs" => Ok(DerivativeBound::TwoSigns),
+        "classes" => {
+            Ok(DerivativeBound::Softmax { classes: wishes.count("classes")?.unwrap_or(2) })
+        }
         other => Err(wrong(&format!(
-            "slopes must be logistic, one-sign, two-signs or classes, but is {other:?}"
+            "derivative must be logistic, one-sign, two-signs or classes, but is {other:?}"
         ))),
     }
 }
@@ -174,17 +182,17 @@ fn strategy(wishes: &Wishes<'_, '_>) -> PyResult<Strategy> {
 
 fn participation(wishes: &Wishes<'_, '_>) -> PyResult<Participation> {
     let full = wishes.get::<bool>("full", "True or False")?.unwrap_or(false);
-    let rate = wishes.number("rate")?;
+    let rate = wishes.number("sampling_rate")?;
     let count = |name: &str| wishes.count(name);
     let given = (full, rate, count("bins")?, count("period")?);
     let rest = (count("separation")?, count("participations")?, count("records")?, count("batch")?);
     Ok(match (given, rest) {
-        ((true, None, None, None), (None, None, None, None)) => Participation::Full,
+        ((true, None, None, None), (None, None, None, None)) => Participation::FullBatch,
         ((false, Some(rate), None, None), (None, None, None, None)) => {
             Participation::Poisson { rate }
         }
         ((false, None, Some(bins), None), (None, None, None, None)) => {
-            Participation::Allocated { bins }
+            Participation::BallsAndBins { bins }
         }
         ((false, None, None, Some(period)), (None, None, None, None)) => {
             Participation::Cyclic { period }

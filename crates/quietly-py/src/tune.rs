@@ -40,7 +40,7 @@ fn tune(
 ) -> PyResult<(usize, f64, Model)> {
     let Trying { trials, share, public } = trying;
     let first = Wishes(candidates.first().ok_or_else(|| wrong("there are no candidates"))?);
-    let asked = candidates.iter().map(|c| Wishes(c).asked()).collect::<PyResult<Vec<_>>>()?;
+    let specs = candidates.iter().map(|c| Wishes(c).spec()).collect::<PyResult<Vec<_>>>()?;
     let target = first.word("target")?.unwrap_or_default();
     let columns = table.source.columns();
     let encoding = Encoding::new(&schema.inner, columns, None, Some(&target)).map_err(raise)?;
@@ -56,7 +56,7 @@ fn tune(
         None => return Err(wrong("share must be from 0.01 to 0.9 of the rows")),
     };
     let tuning = py
-        .detach(|| Tuning::plan(&asked, &encoding, training.max(1), budget, trials, public))
+        .detach(|| Tuning::plan(&specs, &encoding, training.max(1), budget, trials, public))
         .map_err(raise)?;
     for table in validation.into_iter().chain([table]) {
         table.check(&encoding, schema)?;

@@ -6,14 +6,13 @@ use quietly_data::{Block, Encoding, Private, Rule, Schema, Source};
 use quietly_noise::Key;
 
 use crate::{
+    backend::{Backend, Batch, ReadSpec, run_query},
     budget::Budget,
     charge::{Charge, Mechanism, Stage},
-    errand::Reading,
     error::Error,
-    keeper::Keeper,
     paid::Paid,
-    question::{Answer, Question},
-    release::{Door, LatticeSum},
+    query::ValueHistogram,
+    release::{BoundedSum, Door, Histogram, Sensitivity},
 };
 
 /// Values beyond ±2^REACH count as that.
@@ -50,16 +49,16 @@ pub fn private_range(
     let epsilon = epsilon_of_one_row(budget)?;
     let key = paid.spend(budget)?;
     let counts = counts(source, column, threads, &grid())?;
-    chosen(counts, column, rows, epsilon, key, threads)
+    Choice::new(column, rows, epsilon, key, threads).range(Histogram::new(counts))
 }
 
-/// The same for rows that somebody else keeps, read as [`range_reading`] says.
+/// The same for the rows of a backend, read as [`range_reading`] says.
 ///
 /// # Errors
 ///
-/// As [`private_range`], and whatever the keeper of the rows fails with.
+/// As [`private_range`], and whatever the backend fails with.
 pub fn private_range_elsewhere(
-    keeper: &mut dyn Keeper,
+    backend: &mut dyn Backend,
     column: &str,
     rows: u64,
     budget: Budget,
@@ -67,9 +66,10 @@ pub fn private_range_elsewhere(
 ) -> Result<Option<(f64, f64)>, Error> {
     let epsilon = epsilon_of_one_row(budget)?;
     let key = paid.spend(budget)?;
-    let question = Question::values(2.0_f64.powi(REACH), grid());
-    let counts = keeper.ask(0, &question)?.map(Answer::counts);
-    chosen(counts, column, rows, epsilon, key, 1)
+    let mut choice = Choice::new(column, rows, epsilon, key, 1);
+    let query = ValueHistogram { scale: 2.0_f64.powi(REACH), thresholds: grid() };
+    let counts = run_query(backend, &mut choice.door, &Batch::All, &query)?.histogram();
+    choice.range(counts)
 }
 
 /// How rows are read for the range of one of these columns.
@@ -77,8 +77,8 @@ pub fn private_range_elsewhere(
 /// # Errors
 ///
 /// [`Error::Data`] if there is no such column.
-pub fn range_reading(columns: &[String], column: &str) -> Result<Reading, Error> {
-    Ok(Reading { encoding: encoding(columns, column)?, places: false, expansion: None })
+pub fn range_reading(columns: &[String], column: &str) -> Result<ReadSpec, Error> {
+    Ok(ReadSpec { encoding: encoding(columns, column)?, places: false, expansion: None })
 }
 
 /// What one row may pay. Refuses a budget before a row is read.
@@ -92,45 +92,53 @@ fn epsilon_of_one_row(budget: Budget) -> Result<f64, Error> {
     Ok(epsilon)
 }
 
-/// The range that is chosen, from how many values lie in each bin of the grid.
-fn chosen(
-    counts: Private<Vec<u64>>,
-    column: &str,
+/// The choice of a range, and the door for it.
+struct Choice {
+    door: Door,
     rows: u64,
-    epsilon: f64,
-    key: Key,
-    threads: usize,
-) -> Result<Option<(f64, f64)>, Error> {
-    let grid = grid();
-    let again = counts.as_ref().map(Vec::clone);
-    let total = counts.as_ref().map(|counts| vec![counts.iter().sum::<u64>() as i64]);
-    let level = edge(rows, epsilon);
-    let selection = |level: f64| {
-        let each = 0.5 * (1.0 - NUMBERS) * epsilon;
-        Mechanism::Selection { add_remove: each, replace_one: each / level.max(1.0 - level) }
-    };
-    let charge = |purpose: &str, level| Charge {
-        purpose: format!("{purpose} end of {column}"),
-        mechanism: selection(level),
-        times: 1,
-    };
-    let numbers = format!("numbers in {column}");
-    let count = Charge::laplace(&numbers, NUMBERS * epsilon * (1.0 - 1e-12), Neighbours::AddRemove);
-    let charges = vec![charge("lower", level), charge("upper", 1.0 - level), count];
-    let names = charges.iter().map(|c| c.purpose.clone()).collect::<Vec<_>>();
-    let mut door = Door::new(key, &[Stage::new("range", 1, charges)], threads);
-    let low = door.quantile(&names[0], level, counts)?;
-    let high = door.quantile(&names[1], 1.0 - level, again)?;
-    let what = LatticeSum { sum: total, bound: 1.0, unit: 1.0 };
-    let (count, scale) = door.laplace(&numbers, what)?;
-    if count[0] + 4.0 * scale < 0.1 * rows as f64 {
-        return Ok(None);
+    level: f64,
+    /// The names of the releases: lower end, upper end, count.
+    names: [String; 3],
+}
+
+impl Choice {
+    fn new(column: &str, rows: u64, epsilon: f64, key: Key, threads: usize) -> Self {
+        let level = edge(rows, epsilon);
+        let selection = |level: f64| {
+            let each = 0.5 * (1.0 - NUMBERS) * epsilon;
+            Mechanism::Selection { add_remove: each, replace_one: each / level.max(1.0 - level) }
+        };
+        let charge = |purpose: &str, level| Charge {
+            purpose: format!("{purpose} end of {column}"),
+            mechanism: selection(level),
+            times: 1,
+        };
+        let numbers = format!("numbers in {column}");
+        let share = NUMBERS * epsilon * (1.0 - 1e-12);
+        let count = Charge::laplace(&numbers, share, Neighbours::AddRemove);
+        let charges = [charge("lower", level), charge("upper", 1.0 - level), count];
+        let names = charges.each_ref().map(|charge| charge.purpose.clone());
+        let door = Door::new(key, &[Stage::new("range", 1, charges.to_vec())], threads);
+        Choice { door, rows, level, names }
     }
-    // A threshold is the upper end of its bin; the lower end of the range is one further down.
-    let low = grid[low.saturating_sub(1)];
-    let high = grid[high.max(1)];
-    let (low, high) = (neat(low, f64::floor), neat(high, f64::ceil));
-    Ok(Some(if low < high { (low, high) } else { (high.min(low) - 1.0, low.max(high) + 1.0) }))
+
+    /// The range, from how many values lie in each bin of the grid.
+    fn range(mut self, counts: Histogram) -> Result<Option<(f64, f64)>, Error> {
+        let (grid, door, [lower, upper, numbers]) = (grid(), &mut self.door, &self.names);
+        let total = counts.total().map(|total| vec![total as i64]);
+        let low = door.quantile(lower, self.level, counts.copy())?;
+        let high = door.quantile(upper, 1.0 - self.level, counts)?;
+        let what = BoundedSum::new(total, Sensitivity::l1(1.0, 1.0));
+        let (count, scale) = door.sum(numbers, what)?;
+        if count[0] + 4.0 * scale < 0.1 * self.rows as f64 {
+            return Ok(None);
+        }
+        // A threshold is the upper end of its bin; the lower end of the range is one further down.
+        let low = grid[low.saturating_sub(1)];
+        let high = grid[high.max(1)];
+        let (low, high) = (neat(low, f64::floor), neat(high, f64::ceil));
+        Ok(Some(if low < high { (low, high) } else { (high.min(low) - 1.0, low.max(high) + 1.0) }))
+    }
 }
 
 /// Two digits, rounded outwards.

@@ -48,7 +48,7 @@ impl Budget {
     /// use quietly::{Budget, Convex, Loss};
     ///
     /// let plan = Convex::new(Loss::Logistic).plan(20_000, 10, Budget::pure(1.0)?)?;
-    /// assert!(plan.epsilon <= 1.0 && plan.budget.delta() == 0.0);
+    /// assert!(plan.epsilon() <= 1.0 && plan.budget().delta() == 0.0);
     /// # Ok::<(), quietly::Error>(())
     /// ```
     ///
@@ -105,6 +105,12 @@ impl Budget {
     pub(crate) fn unless_pure(&self) -> Result<(), Error> {
         let want = "above 0 for this method; amp, sc-psgd, gd-op, phased-erm and the other methods of phases have delta 0";
         Error::unless(!self.is_pure(), "delta", want, self.delta)
+    }
+
+    /// Refuses a budget for algorithms that add no noise.
+    pub(crate) fn check_not_private(&self) -> Result<(), Error> {
+        let got = "one that claims privacy without noise, or none with it";
+        Error::unless(!self.is_private(), "plan", "as it was planned", got)
     }
 
     /// δ, as it is printed.

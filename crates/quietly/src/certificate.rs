@@ -2,19 +2,17 @@
 use std::fmt;
 
 use quietly_accounting::Neighbours;
-use quietly_data::{Encoding, visible};
 use quietly_noise::Source;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    allocation::Allocation,
     budget::Budget,
     charge::{Charge, Mechanism, Sampler, Stage, event, goes_with, pure_epsilon},
     error::Error,
-    model::has_hidden,
-    prepared::Allocation,
     remembered,
     rows_used::RowsUsed,
-    tune::Tuned,
+    selection::Tuned,
 };
 
 /// What a release promises, and why.
@@ -162,21 +160,17 @@ impl Certificate {
         Ok(certificate)
     }
 
-    /// Says that names of features came from the table, where they did.
-    pub(crate) fn add_header(&mut self, encoding: &Encoding) {
-        if encoding.names_from_header() {
-            self.public.push("the names in the table's first line".into());
-        }
+    /// Says that names of features came from the table.
+    pub(crate) fn add_header(&mut self) {
+        self.public.push("the names in the table's first line".into());
     }
 
-    /// Says which files were read: their names without folders. Nothing of a table in memory.
+    /// Says which files were read. Names are without folders and hold no hidden character.
     ///
     /// Sizes are left out: they are exact functions of the rows.
-    pub fn add_files(&mut self, source: &quietly_data::Source) {
+    pub fn add_files(&mut self, names: &[String]) {
         const MOST: usize = 20;
-        let names = source.file_names();
-        let shown = |name: &String| visible(&name.replace('\n', "\\u{a}")).into_owned();
-        let mut files: Vec<String> = names.iter().take(MOST).map(shown).collect();
+        let mut files: Vec<String> = names.iter().take(MOST).cloned().collect();
         if names.len() > MOST {
             files.push(format!("and {} more", names.len() - MOST));
         }
@@ -236,11 +230,10 @@ impl Certificate {
             && self.contradiction().is_none()
     }
 
-    /// Whether nothing in it contradicts the rest, as far as that is known without an accountant, and all of it can be seen.
+    /// Whether nothing in it contradicts the rest, as far as that is known without an accountant.
     pub fn is_consistent(&self) -> bool {
-        let hidden = has_hidden(&serde_json::to_value(self).expect("plain fields"));
         let within = !self.asked.is_private() || self.epsilon <= self.asked.epsilon();
-        !hidden && within && self.contradiction().is_none()
+        within && self.contradiction().is_none()
     }
 
     /// What in it cannot stand beside the rest, if anything: found without an accountant.

@@ -2,13 +2,13 @@
 //!
 //! A [`Charge`] is both: the release door takes its noise from it and the accountant its price, so that
 //! what is charged is what runs.
-use quietly_accounting::{Event, Neighbours, Participation, Slopes};
+use quietly_accounting::{DerivativeBound, Event, Neighbours, Participation};
 use serde::{Deserialize, Serialize};
 
 use self::pure::up;
 pub use self::{mixing::Mixing, sampler::Sampler};
 pub(crate) use self::{pure::pure_epsilon, sound::goes_with};
-use crate::error::Error;
+use crate::{budget::Budget, error::Error};
 
 mod mixing;
 mod pure;
@@ -53,7 +53,7 @@ pub enum Mechanism {
         bend: f64,
         /// What is known of slopes.
         #[serde(flatten)]
-        slopes: Slopes,
+        slopes: DerivativeBound,
     },
     /// A mechanism that is proven to be (ε, δ)-differentially private, under either relation.
     Promise {
@@ -95,7 +95,7 @@ impl Charge {
     }
 
     /// The minimiser of a tilted objective, asked once.
-    pub(crate) fn objective(purpose: &str, noise: f64, bend: f64, slopes: Slopes) -> Self {
+    pub(crate) fn objective(purpose: &str, noise: f64, bend: f64, slopes: DerivativeBound) -> Self {
         let mechanism = Mechanism::Objective { noise, bend, slopes };
         Charge { purpose: purpose.into(), mechanism, times: 1 }
     }
@@ -124,15 +124,17 @@ impl Charge {
             Mechanism::Gaussian { noise } => Event::gaussian(noise)?,
             // Asked for once a step.
             Mechanism::Mixed { noise, mixing } => {
-                return mixing.event(Participation::Full, steps, noise);
+                return mixing.event(Participation::FullBatch, steps, noise);
             }
             // Under the dearer relation. Not as the continuous law: between lattice points the discrete one leaks a little more.
-            Mechanism::Laplace { scale } => Event::promise(up(2.0 / scale), 0.0)?,
+            Mechanism::Laplace { scale } => Event::approximate_dp(up(2.0 / scale), 0.0)?,
             Mechanism::Selection { add_remove, replace_one } => {
-                Event::selection_with(add_remove, replace_one)?
+                Event::exponential_with(add_remove, replace_one)?
             }
-            Mechanism::Promise { epsilon, delta } => Event::promise(epsilon, delta)?,
-            Mechanism::Objective { noise, bend, slopes } => Event::objective(noise, bend, slopes)?,
+            Mechanism::Promise { epsilon, delta } => Event::approximate_dp(epsilon, delta)?,
+            Mechanism::Objective { noise, bend, slopes } => {
+                Event::objective_perturbation(noise, bend, slopes)?
+            }
         };
         Ok(once.repeat(self.times)?.repeat(steps)?)
     }
@@ -161,7 +163,8 @@ pub struct Stage {
 ///   1/noise-GDP, choices as in [`selection_mu`], squares add, and the dearest step counts), which is what the
 ///   theorem of random allocation asks of a step.
 /// * [`Sampler::Poisson`]: the same, for sums only: several sums of one sample are one longer sum.
-/// * [`Sampler::Parts`]: a row meets the questions of one part only, drawn before any data is read (G3).
+/// * [`Sampler::Parts`]: a row meets the questions of one part only, drawn before any data is read
+///   (docs/spec/regression.md#0.5, G3).
 /// * [`Sampler::Bins`], [`Sampler::Cyclic`], [`Sampler::FixedSize`], and noise that is mixed under any sampler: one sum in every step, and
 ///   all of them one event.
 /// * [`Sampler::Places`]: the same, and a replaced row keeps its place. One that joins or leaves moves all after it: plans
@@ -186,7 +189,7 @@ pub(crate) fn event(sampler: Sampler, stages: &[Stage]) -> Result<Event, Error> 
         Sampler::Poisson { .. } if !some.iter().all(|s| s.charges.iter().all(sums)) => {
             Some(descent(sampler, &some)?)
         }
-        Sampler::Allocation { steps } => Some(Event::allocation(steps, 1, noise)?),
+        Sampler::Allocation { steps } => Some(Event::random_allocation(steps, 1, noise)?),
         Sampler::Poisson { steps, rate } => Some(Event::poisson(rate, noise)?.repeat(steps)?),
         Sampler::Parts { .. } | Sampler::Places { .. } => {
             let part = |stage: &&Stage| stage.event(1);
@@ -270,6 +273,27 @@ impl Stage {
         };
         self.charges.iter().map(square).sum::<f64>().sqrt()
     }
+}
+
+/// A plan's stages ask for valid events only, so that nothing but the accountant refuses.
+pub(crate) fn accounting(error: Error) -> quietly_accounting::Error {
+    match error {
+        Error::Accounting(error) => error,
+        other => panic!("planning cannot fail otherwise: {other}"),
+    }
+}
+
+/// One sum over all rows, with all of the budget.
+pub(crate) fn one_sum(purpose: &str, budget: Budget) -> Result<Vec<Stage>, Error> {
+    let found = quietly_accounting::calibrate(
+        Event::gaussian,
+        budget.neighbours(),
+        budget.epsilon(),
+        budget.delta(),
+    )?;
+    let mechanism = Mechanism::Gaussian { noise: found.noise_multiplier };
+    let charges = vec![Charge { purpose: purpose.into(), mechanism, times: 1 }];
+    Ok(vec![Stage::new("evaluation", 1, charges)])
 }
 
 /// The μ for which a choice with parameter ε is μ-GDP: 2·Φ⁻¹(1/(1 + e^(-ε/2))), not below.
@@ -364,7 +388,7 @@ mod tests {
 
     #[test]
     fn selections_and_gaussians_are_exchanged_at_the_published_rate() {
-        // Spec (G4): mu is about 0.627 of a small epsilon.
+        // docs/spec/regression.md#0.5 (G4): mu is about 0.627 of a small epsilon.
         assert!((selection_mu(0.01) / 0.01 - 0.6267).abs() < 1e-3, "{}", selection_mu(0.01));
         for mu in [1e-4, 0.01, 0.3, 2.0] {
             let back = selection_mu(selection_epsilon(mu));

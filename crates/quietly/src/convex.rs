@@ -14,28 +14,36 @@
 //! that come with a proof, and `scaling` for rows of even size); one releases a point after every phase of rows (`phases`, and
 //! one short file for every algorithm); one releases the last point of a descent (`bolt_on`); one adds noise to every
 //! gradient (`descent`). The first three have δ = 0 as well.
-pub(crate) use self::{asked::Asked, examples::Features};
 pub use self::{
+    bolt_on::OutputPerturbation,
+    descent::NoisyGradients,
+    fit::ConvexFit,
+    localisation::Localisation,
     loss::Loss,
-    planning::Convex,
+    perturb::ObjectivePerturbation,
+    plain::Minimiser,
     program::{Growth, Program},
     regulariser::Regulariser,
     run::Weights,
     scaling::RowMap,
     set::Set,
 };
+pub(crate) use self::{
+    fit::{ConvexMethod, mu, planned},
+    query::ConvexQuery,
+};
 
-mod asked;
-mod bolt_on;
-mod coins;
+pub(crate) mod bolt_on;
 mod constants;
 mod corner_erm;
-mod descent;
+pub(crate) mod descent;
 mod double;
 mod epoch;
 mod examples;
+mod fit;
 mod glm;
 mod iterated;
+mod localisation;
 mod loss;
 #[cfg(test)]
 mod method_tests;
@@ -48,7 +56,6 @@ mod phases;
 mod plain;
 #[cfg(test)]
 mod plan_tests;
-pub(crate) mod planning;
 mod program;
 mod project;
 mod projected;
@@ -58,12 +65,12 @@ mod psa;
 mod psa_two;
 #[cfg(test)]
 mod pure_tests;
-pub(crate) mod questions;
+mod query;
 mod regulariser;
 #[cfg(test)]
 mod rival_tests;
-pub(crate) mod run;
-mod scaling;
+mod run;
+pub(crate) mod scaling;
 mod set;
 mod shift;
 mod softmax;

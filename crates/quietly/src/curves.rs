@@ -8,7 +8,8 @@ use quietly_noise::Key;
 use crate::{
     error::Error,
     kan::{NetworkLoss, Trained},
-    model::{Link, Model},
+    link::Link,
+    model::Model,
 };
 
 /// Points of a number's range.
@@ -167,11 +168,8 @@ fn columns(encoding: &Encoding) -> Vec<ColumnCurves> {
                 ((0..POINTS).map(|k| vec![x(k)]).collect(), Places::Range(ends))
             }
             _ => {
-                let mut names: Vec<String> = encoding
-                    .without_feature(&first.column)
-                    .map(|v| v.to_string())
-                    .into_iter()
-                    .collect();
+                let mut names: Vec<String> =
+                    encoding.baseline(&first.column).map(|v| v.to_string()).into_iter().collect();
                 let mut values = vec![vec![0.0; same]; names.len()];
                 for (k, feature) in features[from..from + same].iter().enumerate().take(VALUES) {
                     let mut one = vec![0.0; same];

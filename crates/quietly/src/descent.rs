@@ -1,221 +1,161 @@
-//! The parts that descents are made of, and nothing that touches data.
-use serde::{Deserialize, Serialize};
+//! The one loop of noisy steps: a clip, a sum of clipped gradients, its release, an update, an average.
+//!
+//! Three traits say what differs between algorithms. [`ClippedGradient`] sums the gradients of a step, wherever rows are.
+//! [`ClipRule`] finds the clipping norm. [`Update`] turns a released sum into the next weights.
+//!
+//! # Privacy
+//!
+//! Rows are seen by [`ClippedGradient`] alone, whose sums and counts are private until the door adds the planned noise.
+//! Given what was released before, a step releases a sum of vectors of bounded norm, and what the rule of the clip releases under
+//! names of its own; weights, clips and averages are functions of released values. So the price of a run is that of
+//! the planned releases, by adaptive composition.
+use std::ops::Range;
 
-use crate::model::Link;
+pub(crate) use self::{
+    average::{Average, Mean},
+    step_size::StepSize,
+};
+use crate::{
+    error::Error,
+    release::{BoundedSum, Door, Histogram, Released},
+};
 
-/// What a row's gradient is multiplied with: the model, as a descent sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Residual {
-    /// y - u: least squares.
-    Squared,
-    /// y - max(u, 0), also where u is negative: GLMtron, the gradient of the convex matching loss
-    /// max(u, 0)²/2 - y·u.
-    Glmtron,
-    /// y - u where u is positive, otherwise 0: the gradient of least squares through max(u, 0).
-    Relu,
+mod average;
+mod step_size;
+
+/// Where a step stands.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'a> {
+    pub(crate) step: u64,
+    pub(crate) weights: &'a [f64],
+    /// The clipping norm.
+    pub(crate) clip: f64,
+    /// The ends of the bins in which norms are counted before they are clipped, if they are.
+    pub(crate) bins: Option<&'a [f64]>,
 }
 
-impl Residual {
-    /// How a model with this link is approached.
-    pub(crate) fn approaching(link: Link) -> Self {
-        match link {
-            Link::Linear => Residual::Squared,
-            Link::Relu => Residual::Glmtron,
-            other => other.not_least_squares(),
-        }
-    }
+/// What the rows of a step say.
+pub(crate) struct StepSum {
+    pub(crate) gradient: BoundedSum,
+    /// How many norms lie in each bin.
+    pub(crate) norms: Option<Histogram>,
+}
 
-    /// How its last steps are taken.
-    pub(crate) fn polishing(link: Link) -> Self {
-        match link {
-            Link::Linear => Residual::Squared,
-            Link::Relu => Residual::Relu,
-            other => other.not_least_squares(),
-        }
-    }
-
-    /// What thresholds are quantiles of. Where max(u, 0) is flat a row has no gradient, but it has a distance: half of all
-    /// norms would be zero, and their median no scale of the others.
-    pub(crate) fn distance(self) -> Self {
-        if self == Residual::Relu { Residual::Glmtron } else { self }
-    }
-
-    /// The factor for a row with score u and target y.
-    #[inline(always)]
-    pub(crate) fn of(self, u: f64, y: f64) -> f64 {
-        match self {
-            Residual::Squared => y - u,
-            Residual::Glmtron => y - u.max(0.0),
-            Residual::Relu => {
-                if u > 0.0 {
-                    y - u
-                } else {
-                    0.0
-                }
-            }
-        }
-    }
-
-    /// Newton's step for this residual, from `plain`, the one that least squares would take along `gradient`.
+/// The sum of the clipped gradients of a step, wherever its rows are.
+pub(crate) trait ClippedGradient {
+    /// The sum over the rows of the step, and the counts of their norms if there are bins.
     ///
-    /// `size` is the standard deviation of the score u without its constant, which is the last coordinate of all and has
-    /// feature 1. Through max(u, 0) only rows with u > 0 curve. Taking u for normal, with mean b (the constant's weight)
-    /// and a = b/size, their share of the second moment is Φ(a) in all directions, except along the weights and the
-    /// constant: there it is the 2×2 matrix of E[t²; t > -a], E[t; t > -a] and P(t > -a) for a normal t. Nothing here is
-    /// assumed for privacy; a bad guess costs steps.
-    pub(crate) fn newton(
-        self,
+    /// # Errors
+    ///
+    /// If rows cannot be reached. No row can cause an error.
+    fn sum(&mut self, at: &At<'_>, door: &mut Door) -> Result<StepSum, Error>;
+
+    /// The counts of norms alone, of the rows that the step has for finding its clip: all of its rows, unless some are set
+    /// apart.
+    ///
+    /// # Errors
+    ///
+    /// As [`sum`](Self::sum).
+    ///
+    /// # Panics
+    ///
+    /// If there are no bins.
+    fn norms(&mut self, at: &At<'_>, door: &mut Door) -> Result<Histogram, Error> {
+        Ok(self.sum(at, door)?.norms.expect("counts in these bins"))
+    }
+}
+
+/// How the clipping norm of a step is found.
+pub(crate) trait ClipRule {
+    /// The clipping norm of a step at these weights. It may release something of its own first.
+    ///
+    /// # Errors
+    ///
+    /// As [`ClippedGradient::sum`], and [`Error::Noise`] if there is no randomness.
+    fn clip(
+        &mut self,
+        step: u64,
         weights: &[f64],
-        gradient: &[f64],
-        mut plain: Vec<f64>,
-        size: f64,
-    ) -> Vec<f64> {
-        if self == Residual::Squared {
-            return plain;
-        }
-        let p = weights.len() - 1;
-        let a = if size > 0.0 { (weights[p] / size).clamp(-0.5, 3.0) } else { 0.0 };
-        let density = (-0.5 * a * a).exp() / (2.0 * std::f64::consts::PI).sqrt();
-        let (active, first, second) = (normal(a), density, normal(a) - a * density + 0.05);
-        let constant = active + 0.05;
-        plain.iter_mut().for_each(|x| *x /= active);
-        if size > 0.0 {
-            let along: f64 =
-                weights[..p].iter().zip(gradient).map(|(w, g)| w * g).sum::<f64>() / size;
-            let determinant = second * constant - first * first;
-            let turned = (constant * along - first * gradient[p]) / determinant;
-            plain[p] = (second * gradient[p] - first * along) / determinant;
-            let more = (turned - along / active) / size;
-            plain.iter_mut().zip(&weights[..p]).for_each(|(x, w)| *x += more * w);
-        }
-        plain
+        gradient: &mut dyn ClippedGradient,
+        door: &mut Door,
+    ) -> Result<f64, Error>;
+
+    /// The bins in which the norms of this step are counted, for the next clip.
+    fn bins(&self) -> Option<Vec<f64>> {
+        None
     }
 
-    /// About how much longer its steps, and their noise, are than those of least squares.
-    pub(crate) fn stretch(self) -> f64 {
-        if self == Residual::Squared { 1.0 } else { 2.0 }
+    /// Learns from those counts, after the update.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Noise`] if there is no randomness.
+    fn after(&mut self, _norms: Histogram, _door: &mut Door) -> Result<(), Error> {
+        Ok(())
     }
 }
 
-/// Step sizes of a descent, one for every coordinate, with a heavy ball.
-///
-/// A coordinate whose released gradients change sign, both beyond twice their noise and the second not much smaller
-/// than the first, swings: its step is halved and its speed forgotten. All of it depends on released values only.
-pub(crate) struct StepSize {
-    pub(crate) sizes: Vec<f64>,
-    speed: Vec<f64>,
-    last: Option<(Vec<f64>, f64)>,
+/// One clipping norm for all steps.
+pub(crate) struct FixedClip(pub(crate) f64);
+
+impl ClipRule for FixedClip {
+    fn clip(
+        &mut self,
+        _step: u64,
+        _weights: &[f64],
+        _gradient: &mut dyn ClippedGradient,
+        _door: &mut Door,
+    ) -> Result<f64, Error> {
+        Ok(self.0)
+    }
 }
 
-impl StepSize {
-    pub(crate) fn new(sizes: Vec<f64>) -> Self {
-        let speed = vec![0.0; sizes.len()];
-        StepSize { sizes, speed, last: None }
-    }
+/// From a released sum to the next weights: step sizes, momentum, preconditioners, projections. Post-processing.
+pub(crate) trait Update {
+    /// `released` is the sum, not the mean: each update divides by what it takes for the number of rows.
+    fn step(&mut self, step: u64, weights: &mut [f64], released: &Released);
+}
 
-    /// Moves `weights` along a released gradient whose noise has standard deviation `std`.
-    pub(crate) fn go(&mut self, weights: &mut [f64], gradient: Vec<f64>, std: f64, momentum: f64) {
-        if let Some((before, noise)) = &self.last {
-            for j in 0..gradient.len() {
-                let (g, p) = (gradient[j], before[j]);
-                if g * p < 0.0
-                    && g.abs() > 2.0 * std
-                    && p.abs() > 2.0 * noise
-                    && g.abs() > 0.5 * p.abs()
-                {
-                    self.sizes[j] *= 0.5;
-                    self.speed[j] = 0.0;
-                }
+/// Some steps of a descent, under one name in the plan.
+pub(crate) struct Descent<'a> {
+    /// The release of every step.
+    pub(crate) release: &'a str,
+    pub(crate) steps: Range<u64>,
+    pub(crate) clip: &'a mut dyn ClipRule,
+    pub(crate) update: &'a mut dyn Update,
+    pub(crate) average: Average,
+}
+
+impl Descent<'_> {
+    /// Runs all steps from these weights; returns the average that was asked for. `report` is called before each step.
+    ///
+    /// # Errors
+    ///
+    /// As [`ClippedGradient::sum`], [`ClipRule::clip`] and `report`.
+    pub(crate) fn run(
+        &mut self,
+        mut weights: Vec<f64>,
+        gradient: &mut dyn ClippedGradient,
+        door: &mut Door,
+        report: &mut dyn FnMut(u64) -> Result<(), Error>,
+    ) -> Result<Vec<f64>, Error> {
+        let mut mean = Mean::new(self.average, weights.len());
+        for step in self.steps.clone() {
+            report(step)?;
+            let clip = self.clip.clip(step, &weights, gradient, door)?;
+            let bins = self.clip.bins();
+            let at = At { step, weights: &weights, clip, bins: bins.as_deref() };
+            let sum = gradient.sum(&at, door)?;
+            let released = door.release(self.release, sum.gradient)?;
+            self.update.step(step, &mut weights, &released);
+            if let Some(norms) = sum.norms {
+                self.clip.after(norms, door)?;
             }
+            mean.take(step, &weights);
         }
-        for (j, g) in gradient.iter().enumerate() {
-            self.speed[j] = momentum * self.speed[j] + self.sizes[j] * g;
-            weights[j] += self.speed[j];
-        }
-        self.last = Some((gradient, std));
+        Ok(mean.of(weights))
     }
-}
-
-/// The average of iterates.
-pub(crate) struct Average {
-    sum: Vec<f64>,
-    count: u64,
-}
-
-impl Average {
-    pub(crate) fn new(width: usize) -> Self {
-        Average { sum: vec![0.0; width], count: 0 }
-    }
-
-    pub(crate) fn take(&mut self, weights: &[f64]) {
-        self.sum.iter_mut().zip(weights).for_each(|(s, w)| *s += w);
-        self.count += 1;
-    }
-
-    pub(crate) fn mean(self) -> Vec<f64> {
-        let count = self.count.max(1) as f64;
-        self.sum.into_iter().map(|s| s / count).collect()
-    }
-}
-
-/// Φ.
-pub(crate) fn normal(x: f64) -> f64 {
-    0.5 * libm::erfc(-x / std::f64::consts::SQRT_2)
-}
-
-/// The median of |Z| for a standard normal Z.
-pub(crate) const MEDIAN: f64 = 0.6745;
-
-/// Scales are taken from this quantile rather than from the median, which is zero where half of the rows have one and the
-/// same target.
-pub(crate) const LEVEL: f64 = 0.75;
-
-/// What a median would be for normal residuals, over that quantile.
-pub(crate) const TO_MEDIAN: f64 = 0.58634;
-
-/// The share of normal residuals that a clip at `factor` times their median leaves alone.
-pub(crate) fn unclipped(factor: f64) -> f64 {
-    2.0 * normal(MEDIAN * factor) - 1.0
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::pass::random::Random;
-
-    /// Spec 14.8: for symmetric x, GLMtron's pseudo-gradient has mean H(w - w*)/2 for every w. 200,000 rows from a fixed seed; four
-    /// standard errors in three coordinates fail once in 5000 seeds. The gradient of least squares is the control: it has
-    /// another mean.
-    #[test]
-    fn glmtron_is_linear_regression_with_half_the_curvature() {
-        let mut random = Random(77);
-        let mut normal = || {
-            let (a, b) = (random.number().abs().max(1e-300), random.number());
-            (-2.0 * a.ln()).sqrt() * (std::f64::consts::PI * b).cos()
-        };
-        let (w, truth) = ([0.5, -1.0, 2.0], [1.5, 0.3, -0.7]);
-        let rows = 200_000;
-        let mut off = |residual: Residual| {
-            let (mut sum, mut squares) = ([0.0; 3], [0.0; 3]);
-            for _ in 0..rows {
-                let x: [f64; 3] = std::array::from_fn(|_| normal());
-                let score = |w: &[f64; 3]| x.iter().zip(w).map(|(x, w)| x * w).sum::<f64>();
-                let r = -residual.of(score(&w), score(&truth).max(0.0) + 0.5 * normal());
-                for j in 0..3 {
-                    sum[j] += r * x[j];
-                    squares[j] += (r * x[j]).powi(2);
-                }
-            }
-            let n = f64::from(rows);
-            let far = |j: usize| {
-                let (mean, error) = (sum[j] / n, (squares[j] / n / n).sqrt());
-                (mean - 0.5 * (w[j] - truth[j])).abs() / error
-            };
-            (0..3).map(far).fold(0.0, f64::max)
-        };
-        assert!(off(Residual::Glmtron) < 4.0);
-        assert!(off(Residual::Relu) > 10.0);
-    }
-}
+mod tests;

@@ -9,17 +9,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     charge::{Charge, Stage},
-    descent::LEVEL,
     full_batch,
-    model::Link,
+    link::Link,
+    metric::WIDEST,
+    residual::LEVEL,
 };
 
 /// Below this many noise units nothing can be learnt, not even the target's middle.
 const NOTHING: f64 = 30.0;
 /// Below this many, only the target's middle: weights would now and then be worse than none.
 const CENTRE: f64 = 60.0;
-/// Wider tables are not whitened: a second moment would not fit.
-pub(crate) const WIDEST: usize = 1000;
 
 /// What a fit does with its budget.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

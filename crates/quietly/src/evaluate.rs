@@ -1,7 +1,6 @@
 //! What a model says about a table, and how good that is: plainly, or privately.
 use std::ops::ControlFlow;
 
-use quietly_accounting::Event;
 use quietly_data::{Block, Encoding, Source};
 
 pub use self::{
@@ -10,8 +9,6 @@ pub use self::{
     regression::{Scores, evaluate, evaluate_privately},
 };
 use crate::{
-    budget::Budget,
-    charge::{Charge, Mechanism, Stage},
     error::Error,
     model::{Classified, Model},
 };
@@ -96,21 +93,3 @@ fn rows(
 
 /// Lattice units per unit of an entry.
 pub(crate) const UNITS: f64 = (1_u64 << 30) as f64;
-
-/// A sum as the release door takes it; one row of a real table never gets near the ends.
-pub(crate) fn clamped(sum: i128) -> i64 {
-    sum.clamp(-(1 << 62), 1 << 62) as i64
-}
-
-/// One sum over all rows, with all of the budget.
-pub(crate) fn one_sum(purpose: &str, budget: Budget) -> Result<Vec<Stage>, Error> {
-    let found = quietly_accounting::calibrate(
-        Event::gaussian,
-        budget.neighbours(),
-        budget.epsilon(),
-        budget.delta(),
-    )?;
-    let mechanism = Mechanism::Gaussian { noise: found.noise_multiplier };
-    let charges = vec![Charge { purpose: purpose.into(), mechanism, times: 1 }];
-    Ok(vec![Stage::new("evaluation", 1, charges)])
-}

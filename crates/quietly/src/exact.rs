@@ -7,10 +7,61 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use quietly_data::Table;
 
-use crate::{linalg::eigen, model::Link};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    algorithm::{Access, Algorithm, Run, Shape},
+    budget::Budget,
+    charge::{Sampler, Stage},
+    error::Error,
+    linalg::eigen,
+    link::Link,
+};
 
 /// Rows are summed in at most so many blocks, fixed by their number, so that the order of all additions is.
 const BLOCKS: usize = 32;
+
+/// Least squares without noise: what ε = ∞ asks for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct LeastSquares {
+    /// Linear or ReLU.
+    pub link: Link,
+}
+
+impl LeastSquares {
+    pub(crate) fn new(link: Link) -> Self {
+        LeastSquares { link }
+    }
+}
+
+impl Algorithm for LeastSquares {
+    type Fitted = (f64, Vec<f64>);
+
+    fn sampler(&self, _: Shape) -> Sampler {
+        Sampler::Full
+    }
+
+    fn stages(&self, _: Shape, _: Budget, _: f64) -> Vec<Stage> {
+        Vec::new()
+    }
+
+    fn check(&self, _: Shape, budget: Budget) -> Result<(), Error> {
+        self.link.check_least_squares()?;
+        budget.check_not_private()
+    }
+
+    fn access(&self) -> Access {
+        Access::Rows
+    }
+
+    fn fit(&self, run: Run<'_, '_>) -> Result<(f64, Vec<f64>), Error> {
+        let (table, _) = run.data.table()?;
+        run.door.count_rows(run.plan, run.shape.rows, run.data.rows_used()?)?;
+        let threads = run.door.threads();
+        Ok(run.door.plain(table.as_ref(), |table| fit(table, self.link, threads)))
+    }
+}
 
 /// (intercept, weights) of the least-squares fit. Where columns are constant or repeat each other, the
 /// smallest weights that fit best.

@@ -4,14 +4,12 @@
 //! feature is brought into [-1, 1], and methods bound the expanded rows themselves: privacy hangs on nothing here.
 use std::collections::HashSet;
 
-use quietly_data::{Encoding, Kind, Source};
+use quietly_data::{Encoding, Kind};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     error::Error,
-    kan::{Basis, Input, MAX_DEGREE},
-    method::Method,
-    plan::Plan,
+    splines::{Basis, Input, MAX_DEGREE},
 };
 
 pub(crate) use self::rows::{Expander, Prepared};
@@ -40,7 +38,7 @@ const MOST_WAVES: usize = 1 << 16;
 /// assert_eq!((splines.inputs(), splines.width()), (1, 6));
 /// let convex = Convex::new(Loss::Logistic).rows_within(splines.longest(&encoding).hypot(1.0));
 /// let plan = convex.plan(5000, splines.width(), Budget::new(1.0, 1e-5)?)?.expanding(splines)?;
-/// assert_eq!(plan.width, 6);
+/// assert_eq!(plan.width(), 6);
 /// # Ok::<(), quietly::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -206,51 +204,4 @@ fn longest(encoding: &Encoding, square: f64) -> f64 {
         }
     }
     (f64::from(numbers) * square + categories.len() as f64).sqrt()
-}
-
-impl Plan {
-    /// The same plan for rows that an expansion makes of those of a table. It must have been made for as many features as a row
-    /// has after it; tables and encodings then have as many as before it.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Parameter`] if the expansion and the plan do not go together: not with another number of features, for a network,
-    /// or for the one pass that streams.
-    pub fn expanding(mut self, expansion: Expansion) -> Result<Self, Error> {
-        self.check()?;
-        self.expansion = Some(expansion);
-        self.check_expansion()?;
-        Ok(self.sealed())
-    }
-
-    /// How many features a row of the table has, before any expansion.
-    pub fn inputs(&self) -> usize {
-        self.expansion.as_ref().map_or(self.width, Expansion::inputs)
-    }
-
-    /// Refuses an expansion that does not go with the rest of the plan.
-    pub(crate) fn check_expansion(&self) -> Result<(), Error> {
-        let Some(expansion) = &self.expansion else { return Ok(()) };
-        expansion.check()?;
-        let (want, after) = ("what the plan was made for", expansion.width());
-        Error::unless(after == self.width, "number of expanded features", want, after)?;
-        let want = "none for a network, whose splines are learnt";
-        Error::unless(self.network.is_none(), "expansion", want, expansion.name())?;
-        let streams = self.method == Method::OnePass;
-        let want = "none for one pass, which streams rows as they are; take full-batch";
-        Error::unless(!streams, "expansion", want, expansion.name())
-    }
-
-    /// Refuses a file of sparse rows, before any of it is read.
-    pub(crate) fn check_dense(&self, source: &Source) -> Result<(), Error> {
-        let want = "none for sparse rows, whose zeros it would fill";
-        let Some(expansion) = &self.expansion else { return Ok(()) };
-        Error::unless(!source.is_sparse(), "expansion", want, expansion.name())
-    }
-
-    /// What expands the rows of this plan, if anything does.
-    pub(crate) fn expander(&self) -> Result<Option<Expander>, Error> {
-        let Some(expansion) = &self.expansion else { return Ok(None) };
-        Expander::new(expansion).map(Some)
-    }
 }

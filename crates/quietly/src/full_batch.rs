@@ -16,20 +16,26 @@
 //! 5. Steps with a high clip remove the bias of the first: cheap ones with a heavy ball, then dear ones that are averaged.
 //! 6. What is known of the noise in that average shrinks it (James and Stein), so that little budget gives little model
 //!    rather than a wild one.
+use serde::{Deserialize, Serialize};
+
 use crate::{
-    charge::normal_quantile,
-    descent::{Average, LEVEL, MEDIAN, Residual, StepSize, TO_MEDIAN, unclipped},
-    design::Reach,
+    algorithm::{Access, Algorithm, Data, Run, Shape},
+    backend::{Backend, Batch, InMemory, run_query},
+    budget::Budget,
+    charge::{Sampler, Stage, normal_quantile},
+    descent::{Average, Mean, StepSize},
+    design::{Design, Reach},
     error::Error,
-    keeper::Keeper,
-    lattice::Lattice,
-    linalg::{Square, dot},
+    histogram::{bin_value, decreasing_bins, geometric_bins, linear_bins},
+    linalg::Square,
+    link::Link,
     metric::{Metric, Whitening},
-    model::Link,
-    plan::Plan,
+    privacy_plan::PrivacyPlan,
     progress::{Watch, tell},
-    question::{Answer, Bins, Gradients, Question, View},
-    release::{Door, LatticeSum},
+    query::{ClippedGradients, QuerySum, SecondMoment, TargetBins, TargetHistogram},
+    release::Door,
+    residual::{LEVEL, MEDIAN, Residual, TO_MEDIAN, unclipped},
+    transform::RowTransform,
     unit::Unit,
 };
 
@@ -49,15 +55,70 @@ pub(crate) const CONSTANT: f64 = 0.5;
 /// The heavy ball of the cheap steps.
 const MOMENTUM: f64 = 0.4;
 
+/// The default regression: its link, and how it divides the budget.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct FullBatch {
+    /// Linear or ReLU.
+    pub link: Link,
+    /// How the budget is divided.
+    #[serde(flatten)]
+    pub design: Design,
+}
+
+impl Algorithm for FullBatch {
+    type Fitted = (f64, Vec<f64>);
+
+    fn sampler(&self, _: Shape) -> Sampler {
+        Sampler::Full
+    }
+
+    fn stages(&self, _: Shape, budget: Budget, noise_multiplier: f64) -> Vec<Stage> {
+        match self.design.reach {
+            Reach::Nothing => Vec::new(),
+            _ => self.design.stages(budget.neighbours(), noise_multiplier),
+        }
+    }
+
+    fn check(&self, _: Shape, budget: Budget) -> Result<(), Error> {
+        self.link.check_least_squares()?;
+        budget.unless_pure()
+    }
+
+    fn access(&self) -> Access {
+        Access::Sums
+    }
+
+    fn fit(&self, run: Run<'_, '_>) -> Result<(f64, Vec<f64>), Error> {
+        let Run { plan, shape, range, data, door, watch } = run;
+        if self.design.reach == Reach::Nothing {
+            return Ok((0.5 * range.0 + 0.5 * range.1, vec![0.0; shape.width]));
+        }
+        let unit = Unit::new(self.link, range);
+        let mut held;
+        let backend: &mut dyn Backend = match data {
+            Data::Sums(backend) => backend,
+            data => {
+                held = InMemory::new(data.table()?.0, door.threads());
+                &mut held
+            }
+        };
+        backend.begin(&door.draw(plan.sampler))?;
+        let (intercept, weights) = fit(self, (plan, shape), backend, &unit, door, watch)?;
+        Ok(unit.back(intercept, weights))
+    }
+}
+
 /// The intercept and the weights, in units of the target's range.
-pub(crate) fn fit(
-    plan: &Plan,
-    rows: &mut dyn Keeper,
+fn fit(
+    FullBatch { link, design }: &FullBatch,
+    (plan, shape): (&PrivacyPlan, Shape),
+    backend: &mut dyn Backend,
     unit: &Unit,
     door: &mut Door,
     watch: &mut Watch<'_>,
 ) -> Result<(f64, Vec<f64>), Error> {
-    let (width, design) = (plan.width, plan.design());
+    let (width, link) = (shape.width, *link);
     let steps = u64::from(design.whitenings)
         + design.robust_steps
         + design.cheap_steps
@@ -69,34 +130,34 @@ pub(crate) fn fit(
     };
 
     // 1. The target.
-    let (scale, centre) = target(plan, rows, unit, door)?;
+    let (scale, centre) = target((plan, shape), backend, unit, door)?;
     if design.reach == Reach::Centre {
         return Ok((centre, vec![0.0; width]));
     }
     // max(u, 0) cannot be moved.
-    let centre = if plan.link == Link::Linear { centre } else { 0.0 };
+    let centre = if link == Link::Linear { centre } else { 0.0 };
 
     // 2. Whitening.
-    let norm = 1.1 * row_norm(width, rows, door)?;
-    let start = Whitening::new(width, CONSTANT, norm, plan.rows);
+    let norm = 1.1 * row_norm(width, backend, door)?;
+    let start = Whitening::new(width, CONSTANT, norm, shape.rows);
     let cuts: Vec<f64> = (0..design.whitenings)
         .map(|round| if round == 0 { norm } else { design.whitened_norm })
         .collect();
-    let whitening = whiten(start, &cuts, rows, door, &mut || step(watch))?;
+    let whitening = whiten(start, &cuts, backend, door, &mut || step(watch))?;
 
     // 3. The metric.
-    let stretch = Residual::polishing(plan.link).stretch();
+    let stretch = Residual::polishing(link).stretch();
     let noise = stretch * door.noise(LAST) / (design.final_steps as f64).sqrt();
-    let metric = Metric::new(whitening, plan.rows, noise);
+    let metric = Metric::new(whitening, shape.rows, noise);
 
     // 4. Robust steps.
-    let residual = Residual::approaching(plan.link);
+    let residual = Residual::approaching(link);
     let d = width + 1;
-    let (view, unit, count) = (metric.view(width), *unit, plan.rows as f64);
-    let mut session = Session { rows, door, metric: &metric, view, unit, centre, count };
+    let (transform, unit, count) = (metric.transform(width), *unit, shape.rows as f64);
+    let mut session = Session { backend, door, metric: &metric, transform, unit, centre, count };
     let mut w = vec![0.0; d];
     let start = scale * (d as f64).sqrt();
-    let grid = quarters(start, -40, 8);
+    let grid = geometric_bins(start, -40, 8);
     let mut threshold = session.threshold(FIRST, LEVEL, &grid, &w, residual)?;
     let level = design.tail_level;
     let is_least = |threshold: f64| threshold < grid[1];
@@ -114,7 +175,7 @@ pub(crate) fn fit(
         let direction = metric.newton(residual, &w, &gradient);
         w.iter_mut().zip(direction).for_each(|(w, x)| *w += far * x);
         if spiked.is_none() {
-            let grid = falling(threshold, design.threshold_depth);
+            let grid = decreasing_bins(threshold, design.threshold_depth);
             threshold = session.threshold(THRESHOLD, LEVEL, &grid, &w, residual)?;
         }
     }
@@ -124,7 +185,7 @@ pub(crate) fn fit(
     let mut factor = metric.highest_clip;
     if factor > 2.0 && spiked.is_none() {
         let normal = normal_quantile(0.5 * (1.0 + level)) / MEDIAN;
-        let grid = quarters(threshold, 0, 24);
+        let grid = geometric_bins(threshold, 0, 24);
         let heaviness = match tail {
             None => session.threshold(TAIL, level, &grid, &w, residual)? / threshold / normal,
             // It was spent.
@@ -135,12 +196,13 @@ pub(crate) fn fit(
     let (clip, left) = spiked.map_or((threshold * factor, unclipped(factor)), |tail| (tail, 1.0));
     let gentle = |m: &f64| m / (1.0 + 0.02 * (m - 1.0)) / left;
     let mut stepping = StepSize::new(metric.multipliers.iter().map(gentle).collect());
-    let mut average = Average::new(d);
+    let all = design.cheap_steps + design.final_steps;
+    let mut average = Mean::new(Average::over(design.cheap_steps..all), d);
     let mut noises = Vec::new();
-    for t in 0..design.cheap_steps + design.final_steps {
+    for t in 0..all {
         step(watch)?;
         let last = t >= design.cheap_steps;
-        let residual = if last { Residual::polishing(plan.link) } else { residual };
+        let residual = if last { Residual::polishing(link) } else { residual };
         let purpose = if last { LAST } else { CHEAP };
         let (gradient, std) = session.gradient(purpose, clip, &w, residual)?;
         let mut direction = metric.newton(residual, &w, &gradient);
@@ -149,11 +211,9 @@ pub(crate) fn fit(
         let momentum = if last { 0.0 } else { MOMENTUM };
         stepping.go(&mut w, direction, std, momentum);
         noises.push((std, momentum, last));
-        if last {
-            average.take(&w);
-        }
+        average.take(t, &w);
     }
-    let w = average.mean();
+    let w = average.of(w);
 
     // 6. Shrinkage, and back to the table's own columns.
     let w = metric.shrink(w, &stepping.sizes, left, &noises);
@@ -161,22 +221,22 @@ pub(crate) fn fit(
     Ok((centre + constant * CONSTANT, weights))
 }
 
-/// Rows to be asked, and the door to ask through.
+/// The rows, and the door through which something about them is released.
 struct Session<'a> {
-    rows: &'a mut dyn Keeper,
+    backend: &'a mut dyn Backend,
     door: &'a mut Door,
     metric: &'a Metric,
-    view: View,
+    transform: RowTransform,
     unit: Unit,
     centre: f64,
     count: f64,
 }
 
 impl Session<'_> {
-    /// What is asked at these weights.
-    fn gradients(&self, weights: &[f64], residual: Residual) -> Gradients {
-        Gradients {
-            view: self.view.clone(),
+    /// Gradients at these weights, of which nothing is summed yet.
+    fn gradients(&self, weights: &[f64], residual: Residual) -> ClippedGradients {
+        ClippedGradients {
+            transform: self.transform.clone(),
             weights: self.metric.forth(weights),
             residual: Some(residual),
             unit: self.unit,
@@ -195,11 +255,9 @@ impl Session<'_> {
         residual: Residual,
     ) -> Result<(Vec<f64>, f64), Error> {
         let clip = clip.clamp(1e-250, 1e250);
-        let lattice = Lattice::for_sums(clip, weights.len());
-        let asked = Gradients { clip: Some(clip), ..self.gradients(weights, residual) };
-        let sum = self.door.ask(self.rows, 0, &Question::gradients(asked))?.map(Answer::sums);
-        let what = LatticeSum { sum, bound: lattice.bound() as f64, unit: lattice.step() };
-        let (mut mean, std) = self.door.sum(purpose, what)?;
+        let query = ClippedGradients { clip: Some(clip), ..self.gradients(weights, residual) };
+        let sum = self.run(&query)?.sum();
+        let (mut mean, std) = self.door.sum(purpose, sum)?;
         mean.iter_mut().for_each(|g| *g /= self.count);
         Ok((self.metric.back(mean), std / self.count))
     }
@@ -213,10 +271,14 @@ impl Session<'_> {
         weights: &[f64],
         residual: Residual,
     ) -> Result<f64, Error> {
-        let asked = self.gradients(weights, residual);
-        let asked = Gradients { thresholds: Some(thresholds.to_vec()), ..asked };
-        let counts = self.door.ask(self.rows, 0, &Question::gradients(asked))?.map(Answer::counts);
-        Ok(middle(thresholds, self.door.quantile(purpose, level, counts)?))
+        let query = self.gradients(weights, residual);
+        let query = ClippedGradients { thresholds: Some(thresholds.to_vec()), ..query };
+        let counts = self.run(&query)?.histogram();
+        Ok(bin_value(thresholds, self.door.quantile(purpose, level, counts)?))
+    }
+
+    fn run(&mut self, query: &ClippedGradients) -> Result<QuerySum, Error> {
+        run_query(self.backend, self.door, &Batch::All, query)
     }
 }
 
@@ -224,78 +286,60 @@ impl Session<'_> {
 pub(crate) fn whiten(
     mut whitening: Whitening,
     cuts: &[f64],
-    rows: &mut dyn Keeper,
+    backend: &mut dyn Backend,
     door: &mut Door,
     step: &mut dyn FnMut() -> Result<(), Error>,
 ) -> Result<Whitening, Error> {
     for (round, cut) in cuts.iter().enumerate() {
         step()?;
-        let (width, view) = whitening.shape();
-        let view = if round == 0 { View::plain(width, CONSTANT) } else { view };
-        let lattice = Lattice::for_products(*cut, width + 1);
-        let sum = door.ask(rows, 0, &Question::moment(view, *cut))?.map(Answer::sums);
-        let bound = (lattice.bound() as f64).powi(2);
-        let what = LatticeSum { sum, bound, unit: lattice.step() * lattice.step() };
-        let (upper, std) = door.matrix(MOMENT, width + 1, what)?;
+        let (width, transform) = whitening.shape();
+        let transform = match round {
+            0 => RowTransform::plain(width, CONSTANT),
+            _ => transform,
+        };
+        let query = SecondMoment { transform, norm: *cut };
+        let moment = run_query(backend, door, &Batch::All, &query)?.sum();
+        let (upper, std) = door.sum(MOMENT, moment)?;
         whitening.refine(&Square::symmetric(width + 1, &upper), std);
     }
     Ok(whitening)
 }
 
-/// `start`·2^(k/4) for k from `first` to `last`.
-pub(crate) fn quarters(start: f64, first: i32, last: i32) -> Vec<f64> {
-    (first..=last).map(|k| start * 2.0_f64.powf(0.25 * f64::from(k))).collect()
-}
-
-/// A grid whose highest bin has `threshold` in its middle: the next threshold is no greater.
-pub(crate) fn falling(threshold: f64, depth: i32) -> Vec<f64> {
-    quarters(threshold * 2.0_f64.powf(0.125), -depth, 0)
-}
-
-/// The value that stands for bin k: the geometric mean of its ends.
-pub(crate) fn middle(thresholds: &[f64], k: usize) -> f64 {
-    (thresholds[k.saturating_sub(1)] * thresholds[k]).sqrt()
-}
-
 /// The private scale of y, and its median on a grid of that size. The number of rows is released with them.
-pub(crate) fn target(
-    plan: &Plan,
-    rows: &mut dyn Keeper,
+fn target(
+    (plan, shape): (&PrivacyPlan, Shape),
+    backend: &mut dyn Backend,
     unit: &Unit,
     door: &mut Door,
 ) -> Result<(f64, f64), Error> {
-    let wide = quarters(1.0, -80, 1);
-    let sizes = Question::targets(*unit, Bins::Sizes(wide.clone()));
-    let counts = door.ask(rows, 0, &sizes)?.map(Answer::counts);
+    let wide = geometric_bins(1.0, -80, 1);
+    let sizes = TargetHistogram { unit: *unit, bins: TargetBins::Sizes(wide.clone()) };
+    let counts = run_query(backend, door, &Batch::All, &sizes)?.histogram();
     // Every row has its target in one of the bins.
-    let count = counts.as_ref().map(|counts| counts.iter().sum());
+    let count = counts.total();
     let scale = size(&wide, door.quantile(SCALE, LEVEL, counts)?);
-    door.count_rows(plan, count)?;
-    let places = Question::targets(*unit, Bins::Centres(scale));
-    let counts = door.ask(rows, 0, &places)?.map(Answer::counts);
-    Ok((scale, centres(scale).0[door.quantile(CENTRE, 0.5, counts)?]))
+    door.count_rows(plan, shape.rows, count)?;
+    let places = TargetHistogram { unit: *unit, bins: TargetBins::Centres(scale) };
+    let counts = run_query(backend, door, &Batch::All, &places)?.histogram();
+    Ok((scale, linear_bins(scale).0[door.quantile(CENTRE, 0.5, counts)?]))
 }
 
 /// The size of targets whose quantile lies in bin k; if that is nought, and most of them are 0, that of their range.
 pub(crate) fn size(thresholds: &[f64], k: usize) -> f64 {
-    if k == 0 { 1.0 } else { middle(thresholds, k) }
-}
-
-/// 801 thresholds from -2·scale to 2·scale, and the bin of a value among them.
-pub(crate) fn centres(scale: f64) -> (Vec<f64>, impl Fn(f64) -> usize + Sync) {
-    let step = scale / 200.0;
-    let thresholds = (0..=800).map(|k| -2.0 * scale + step * f64::from(k)).collect();
-    // As a cast: below 0 and not a number give 0, beyond the end the last bin.
-    let bin = move |y: f64| ((((y + 2.0 * scale) / step).ceil()) as usize).min(801);
-    (thresholds, bin)
+    if k == 0 { 1.0 } else { bin_value(thresholds, k) }
 }
 
 /// The private median of the norms of rows, the constant among their features.
-pub(crate) fn row_norm(width: usize, rows: &mut dyn Keeper, door: &mut Door) -> Result<f64, Error> {
+pub(crate) fn row_norm(
+    width: usize,
+    backend: &mut dyn Backend,
+    door: &mut Door,
+) -> Result<f64, Error> {
     let thresholds = norms(width);
-    let asked = Question::norms(View::plain(width, CONSTANT), thresholds.clone());
-    let counts = door.ask(rows, 0, &asked)?.map(Answer::counts);
-    Ok(middle(&thresholds, door.quantile(NORM, 0.5, counts)?))
+    let plain = RowTransform::plain(width, CONSTANT);
+    let query = ClippedGradients::norms(plain, thresholds.clone());
+    let counts = run_query(backend, door, &Batch::All, &query)?.histogram();
+    Ok(bin_value(&thresholds, door.quantile(NORM, 0.5, counts)?))
 }
 
 /// From the least norm a row can have to the greatest, in eighth powers of two.
@@ -303,9 +347,4 @@ pub(crate) fn norms(width: usize) -> Vec<f64> {
     let most = (width as f64 + CONSTANT * CONSTANT).sqrt() / CONSTANT;
     let steps = (8.0 * most.log2()).ceil() as i32 + 1;
     (0..=steps).map(|k| CONSTANT * 2.0_f64.powf(f64::from(k) / 8.0)).collect()
-}
-
-/// ⟨a, a⟩ weighted by `h`.
-pub(crate) fn weighted(h: &[f64], a: &[f64]) -> f64 {
-    dot(&h.iter().zip(a).map(|(h, a)| h * a).collect::<Vec<_>>(), a)
 }

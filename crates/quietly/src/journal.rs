@@ -1,6 +1,6 @@
 //! A run that can be broken off and goes on later, without asking anything twice.
 //!
-//! # Why it costs no more
+//! # Proof: a checkpoint costs nothing
 //!
 //! A run is a chain of questions: each is a function of what was released before it. What is released in answer to one question is a *page*.
 //! A page is on the disk, flushed, before the next question is put to anybody, and before a model is handed out. So
@@ -18,7 +18,7 @@
 //! table, is marked with it. What the run is about (the table and its allocation, how it is read, what is charged for it) is in the first
 //! line, too: a run that goes on is about the same.
 //!
-//! # Why an older journal does not release a page twice
+//! # Proof: an older file does not release an entry twice
 //!
 //! A journal is a file, and files are copied, linked and restored from backups. So that does not count: how far a run came is
 //! in its *mark*, outside the journal, in `LEDGER.runs/RUN` or, without a ledger, in `JOURNAL.head`. Each line has the digest
@@ -44,7 +44,6 @@ use crate::{
     disk,
     error::Error,
     ledger::{self, Ledger, digest},
-    plan::Plan,
 };
 
 mod mark;
@@ -79,12 +78,29 @@ pub(crate) enum Release {
     Choice { purpose: String, at: usize },
 }
 
+/// What tells a plan from others, and the δ that it was made for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanDigest {
+    /// The hash of all that the plan says.
+    pub sha256: String,
+    /// The δ that was asked for.
+    pub delta: f64,
+}
+
+impl PlanDigest {
+    /// Of a plan as it is written to a file.
+    pub fn new(plan: &impl Serialize, delta: f64) -> Self {
+        let text = serde_json::to_string(plan).expect("plain fields");
+        PlanDigest { sha256: digest(&text), delta }
+    }
+}
+
 /// The first line: what run this is.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 struct Header {
     quietly_journal: u32,
     made_by: String,
-    plan: Plan,
+    plan: PlanDigest,
     about: String,
     seed: Option<u64>,
     /// The ledger that it was charged to.
@@ -111,7 +127,7 @@ impl Journal {
     /// is older than what the run has released.
     pub fn open(
         path: &Path,
-        plan: &Plan,
+        plan: &PlanDigest,
         about: &str,
         seed: Option<u64>,
         ledger: Option<&Ledger>,
@@ -142,7 +158,7 @@ impl Journal {
             None => None,
         };
         let header = Header {
-            quietly_journal: 3,
+            quietly_journal: 4,
             made_by: concat!("quietly ", env!("CARGO_PKG_VERSION")).into(),
             plan: plan.clone(),
             about: about.into(),
@@ -236,7 +252,7 @@ impl Journal {
     pub fn delta(path: &Path) -> Option<f64> {
         let text = fs::read_to_string(path).ok()?;
         let header: Header = serde_json::from_str(text.lines().next()?).ok()?;
-        Some(header.plan.asked().delta())
+        Some(header.plan.delta)
     }
 
     /// Whether a run was begun: what it costs was charged then.
@@ -268,7 +284,7 @@ impl Journal {
     }
 
     /// Whether it is that of a run of this plan.
-    pub(crate) fn is_of(&self, plan: &Plan) -> bool {
+    pub(crate) fn is_of(&self, plan: &PlanDigest) -> bool {
         self.header.plan == *plan
     }
 

@@ -9,7 +9,7 @@
 //! costs a few dot products. Rows are prepared once, and the sum over a batch is exact.
 //!
 //! * [`shape`] says how a network looks; nothing in it depends on data.
-//! * [`basis`] is the splines, [`features`] the rows as small integers.
+//! * [`splines`](crate::splines) are its functions, [`features`] the rows as small integers.
 //! * [`network`] holds the weights, [`layer`] and [`tables`] compute with them.
 //! * [`gradient`] finds the two factors of a row, [`clipped`] puts them on the lattice with a
 //!   certificate in integers, [`sums`] adds up the products.
@@ -24,20 +24,11 @@ pub use self::{
     training::{Alternative, Average, NetworkNoise, Training},
 };
 
-pub(crate) use self::{
-    basis::{Basis, MAX_DEGREE},
-    draw::Draw,
-    planning::questions,
-    train::{fit, read},
-};
-
 mod activation;
-mod basis;
 mod bound;
 mod buckets;
 mod choice;
 mod clipped;
-mod draw;
 mod features;
 mod functions;
 mod gradient;

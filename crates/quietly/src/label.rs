@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use quietly_data::is_hidden;
 
-use crate::{certificate::Certificate, model::Model, plan::Plan};
+use crate::{certificate::Certificate, model::Model, plan::Plan, privacy_plan::UncheckedPlan};
 
 mod curve;
 
@@ -224,7 +224,7 @@ impl Model {
     }
 }
 
-impl Plan {
+impl<P: AsRef<UncheckedPlan>> Plan<P> {
     /// The plan as it prints, to stand within another page: a notebook, say.
     pub fn fragment(&self) -> String {
         format!("<pre>{}</pre>\n", escaped(&self.to_string()))

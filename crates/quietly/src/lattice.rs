@@ -1,6 +1,6 @@
 //! The integer lattice on which clipped records are added.
 //!
-//! # Why a record moves the sum by at most C
+//! # Proof: one row on the lattice
 //!
 //! A record is a coefficient c (its residual) times a vector z of width d. It enters a sum as the
 //! integers q_j = round(a·z_j), where a is c in units of the step h, held to |a| ≤ reach/N and
@@ -19,13 +19,14 @@
 //!    whose own few roundings the excess 16 and the 1 pay for. Hence **‖q‖ ≤ C**, and h·C ≤ zeta.
 //!
 //! Nothing is assumed of c: one that is not finite counts as zero. The entries of z must be
-//! finite, which the rows of a table and of [`Cached`](crate::pass::Cached) always are.
+//! finite, which the rows of a table and of the engine's cached rows always are.
 //!
-//! # Why a sum is exact
+//! # Proof: sums are exact
 //!
 //! 2³⁰ ≤ C < 2³¹, so 2³² rows can be added in `i64`; after each block of rows the sums go to
 //! `i128`, which no number of rows can fill. At the end the total is clamped to ±2⁶²; a clamp
 //! never moves two numbers apart, so C remains the sensitivity whatever the number of rows.
+use crate::release::Sensitivity;
 
 /// log2 of how many steps a clip is worth, rounded down, for sums of records.
 const SUM_BITS: i32 = 30;
@@ -102,6 +103,16 @@ impl Lattice {
     /// C: the norm of what one record can add, in units.
     pub(crate) fn bound(&self) -> i64 {
         self.bound
+    }
+
+    /// What one record can add to a sum of vectors.
+    pub(crate) fn sensitivity(&self) -> Sensitivity {
+        Sensitivity::l2(self.bound as f64, self.step)
+    }
+
+    /// What one record can add to a sum of outer products of vectors of this size.
+    pub(crate) fn product_sensitivity(&self, size: usize) -> Sensitivity {
+        Sensitivity::frobenius((self.bound as f64).powi(2), self.step * self.step, size)
     }
 
     /// `residual` in units per feature, held to what a row of this norm may have.

@@ -1,5 +1,7 @@
 //! What has been spent on one table, in a file that outlives the process.
 //!
+//! # Proof: the ledger never counts too little
+//!
 //! A charge is on the disk before the first row is read, and stays there if the run then fails: what is written is never less than what was
 //! spent. Charges add up, ε with ε and δ with δ, in exact decimal. Plain addition holds even if a later run is planned with sight of
 //! what earlier ones released, its budget included (Rogers, Roth, Ullman, Vadhan, *Privacy Odometers and Filters*, 2016). Finer

@@ -11,7 +11,7 @@
 //!
 //! // The plan sees no data. It can be printed, saved and refused.
 //! let plan = Regression::new(Link::Linear).plan(2000, 1, Budget::new(1.0, 1e-5)?)?;
-//! assert!(plan.epsilon <= 1.0);
+//! assert!(plan.epsilon() <= 1.0);
 //!
 //! // One run through the release door. Targets are known to lie within [-10, 10].
 //! let quiet = &mut |_| ControlFlow::Continue(());
@@ -24,7 +24,7 @@
 //!
 //! * [`Schema`] says what is public about a table, [`Source`] opens its files, [`Encoding`] makes
 //!   rows of numbers of them.
-//! * [`Asked`] is any of these models in the words that people type; [`Asked::plan`] plans it.
+//! * [`ModelSpec`] is any of these models with its parameters; [`ModelSpec::plan`] plans it.
 //! * [`Regression::plan`] makes a [`Plan`]: every question that will be put to the data, and its price.
 //! * [`Plan::fit`] reads the table and gives a [`Model`] with its [`Certificate`].
 //! * [`Model::label`] is that certificate as one HTML page, for people who did not make the model.
@@ -36,8 +36,8 @@
 //!   was charged to a ledger, or deliberately was not.
 //! * [`Tuning`] chooses among candidates at one price.
 //! * [`audit`] attacks plans and mechanisms on made-up tables: a lower bound on ε, beside the proven upper one.
-//! * [`Keeper`] is whoever keeps the rows of a table: [`Plan::fit_elsewhere`] asks them wherever they are, [`Prepared`] tables are
-//!   grouped by secret step so that a run reads them once, and a [`Journal`] lets it go on after a break.
+//! * [`Backend`](backend::Backend) sums a [`Query`](query::Query) over the rows of a table: [`Plan::fit_elsewhere`] runs on any
+//!   backend, [`Prepared`] tables are grouped by secret step so that a run reads them once, and a [`Journal`] lets a run resume.
 //! * [`Error`] is the only error type.
 //!
 //! # What is promised
@@ -48,63 +48,81 @@
 //! and for any split of the rows into files.
 pub use quietly_accounting::Neighbours;
 pub use quietly_data::{
-    Encoding, Error as DataError, Feature, Format, Kind, Missing, Notation, Options as ReadOptions,
-    Part, Private, Rule, Schema, Source, Sparse, Table, Target, Value, charges_named_in, is_hidden,
-    visible,
+    Encoding, Error as DataError, Feature, Format, Kind, LedgerSettings, Missing, Notation,
+    Options as ReadOptions, Private, Rule, Schema, Source, Sparse, Table, TablePart, Target, Value,
+    is_hidden, visible,
 };
 pub use quietly_noise::Key;
 
 pub use crate::{
-    asked::{Asked, Family, Network},
+    algorithm::{Access, Shape},
+    allocation::Allocation,
+    any_algorithm::{AnyAlgorithm, Fitted},
     bounds::{private_range, private_range_elsewhere, public_range, range_reading},
     budget::Budget,
     certificate::Certificate,
     charge::{Charge, Mechanism, Mixing, Sampler, Stage},
-    convex::{Convex, Growth, Loss, Program, Regulariser, RowMap, Set, Weights},
+    convex::{
+        ConvexFit, Growth, Localisation, Loss, Minimiser, NoisyGradients, ObjectivePerturbation,
+        OutputPerturbation, Program, Regulariser, RowMap, Set, Weights,
+    },
     cores::forbid_core_files,
     curves::{ColumnCurves, Curves, Places},
-    descent::Residual,
     design::{Design, Reach, Shares},
-    errand::{Errand, Load, Order, Parts, Reading, Work, Worker, in_tasks},
+    draw::Draw,
     error::Error,
     evaluate::{
         Bin, ClassScores, Scores, classify, evaluate, evaluate_classes, evaluate_classes_privately,
         evaluate_privately, predict,
     },
+    exact::LeastSquares,
     expand::Expansion,
-    journal::Journal,
-    keeper::Keeper,
+    full_batch::FullBatch,
+    journal::{Journal, PlanDigest},
     ledger::{Ledger, Run, Spending},
+    link::Link,
     method::{About, Method},
-    model::{Affine, Classified, Link, Model},
+    model::{Affine, Classified, Model, certificate_from_json},
     moments::Moments,
+    one_pass::OnePass,
     paid::Paid,
-    plan::{Elsewhere, Plan, Reads, Regression},
-    prepared::{Allocation, Grouped, Prepared, Preparing},
+    plan::{Convex, Elsewhere, Plan, PlanRecord, Reads, Regression},
+    prepared::{Grouped, Prepared, Preparing},
+    privacy_plan::{PrivacyPlan, UncheckedPlan},
     progress::{Progress, Watch},
-    question::{Answer, Question},
-    recipes::{Averaging, Clip, Noise, Pace, Recipe},
+    queries::decode_query,
+    recipes::{
+        AdaSsp, Averaging, BoostedAdaSsp, Clip, Noise, Pace, Paper, Recipe, Sampling, TukeyEm,
+    },
+    residual::Residual,
     rows_used::RowsUsed,
+    selection::Tuned,
+    spec::{
+        Family, ModelSpec, PARAMETERS, ParameterGroup, ParameterInfo, ParameterKind,
+        ParameterValue, RENAMED,
+    },
     table_check::{ColumnCheck, TableCheck},
-    tune::{Tuned, Tuning, Validation},
+    tune::{Tuning, Validation},
     wire::{Build, Foreign, from_bytes, opened, sealed, to_bytes},
 };
 
-mod asked;
+mod algorithm;
+mod allocation;
+mod any_algorithm;
 pub mod audit;
+pub mod backend;
 mod bounds;
 mod budget;
 mod certificate;
 mod charge;
 mod convex;
 mod cores;
-mod counts;
 mod curves;
 mod descent;
 mod design;
 #[doc(hidden)]
 pub mod disk;
-mod errand;
+mod draw;
 mod error;
 mod evaluate;
 mod exact;
@@ -112,14 +130,15 @@ mod expand;
 pub mod features;
 mod full_batch;
 mod group;
+mod histogram;
 pub mod images;
 mod journal;
 pub mod kan;
-mod keeper;
 mod label;
 mod lattice;
 mod ledger;
 mod linalg;
+mod link;
 mod method;
 mod metric;
 mod model;
@@ -129,14 +148,22 @@ mod paid;
 mod pass;
 mod plan;
 mod prepared;
+mod privacy_plan;
 mod progress;
-mod question;
+mod queries;
+pub mod query;
 mod recipes;
 mod release;
 mod remembered;
+pub mod remote;
+mod residual;
 mod rows_used;
-mod spill;
+mod selection;
+mod spec;
+mod splines;
+pub mod svg;
 mod table_check;
+mod transform;
 mod tune;
 mod unit;
 mod wire;

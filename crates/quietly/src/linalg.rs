@@ -206,5 +206,10 @@ pub(crate) fn regular(matrix: &Square, blur: f64) -> Square {
     regular
 }
 
+/// ⟨a, a⟩ weighted by `h`.
+pub(crate) fn weighted(h: &[f64], a: &[f64]) -> f64 {
+    dot(&h.iter().zip(a).map(|(h, a)| h * a).collect::<Vec<_>>(), a)
+}
+
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 pub use self::about::About;
-use crate::model::Link;
+use crate::link::Link;
 
 mod about;
 

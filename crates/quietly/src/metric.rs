@@ -2,12 +2,13 @@
 //!
 //! Everything here is post-processing of released values.
 use crate::{
-    descent::{MEDIAN, Residual},
-    full_batch::weighted,
-    linalg::{Square, dot, eigen},
-    question::View,
+    linalg::{Square, dot, eigen, weighted},
+    residual::{MEDIAN, Residual},
+    transform::RowTransform,
 };
 
+/// Wider tables are not whitened: a second moment would not fit.
+pub(crate) const WIDEST: usize = 1000;
 /// The highest clip, in medians.
 const HIGHEST: f64 = 32.0;
 /// How much noise the high clip may add, as a share of the residuals' variance.
@@ -31,7 +32,7 @@ pub(crate) struct Whitening {
 
 impl Whitening {
     pub(crate) fn new(width: usize, constant: f64, norm: f64, rows: u64) -> Self {
-        let d = if width > crate::design::WIDEST { 1 } else { width + 1 };
+        let d = if width > WIDEST { 1 } else { width + 1 };
         Whitening {
             basis: Square::identity(d),
             inverse: Square::identity(d),
@@ -46,7 +47,7 @@ impl Whitening {
     ///
     /// The basis is turned first so that half of it is zero, which halves the work; norms and what is whitened do not change.
     /// [`refine`](Self::refine) comes next: until then, the curvature is that of directions before the turn.
-    pub(crate) fn shape(&mut self) -> (usize, View) {
+    pub(crate) fn shape(&mut self) -> (usize, RowTransform) {
         self.basis.lower(self.basis.size, Some(&mut self.inverse));
         (self.curvature.len() - 1, turned(&self.basis, self.constant))
     }
@@ -146,10 +147,10 @@ impl Metric {
     }
 
     /// Rows of `width` features in this metric.
-    pub(crate) fn view(&self, width: usize) -> View {
+    pub(crate) fn transform(&self, width: usize) -> RowTransform {
         match &self.map {
             Map::Dense { half, constant, .. } => turned(half, *constant),
-            Map::Plain { scale, constant } => View::scaled(width, *scale, scale * constant),
+            Map::Plain { scale, constant } => RowTransform::scaled(width, *scale, scale * constant),
         }
     }
 
@@ -258,8 +259,8 @@ fn highest_clip(values: &[f64], mean: f64, noise: f64) -> (f64, f64) {
 }
 
 /// [x; constant]·basis as the view of a table's rows.
-fn turned(basis: &Square, constant: f64) -> View {
+fn turned(basis: &Square, constant: f64) -> RowTransform {
     let d = basis.size;
     let entry = |k: usize, j: usize| basis.at(j, k) * if j + 1 == d { constant } else { 1.0 };
-    View::turned(Square::new(d, entry).entries, d - 1)
+    RowTransform::linear(Square::new(d, entry).entries, d - 1)
 }

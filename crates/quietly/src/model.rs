@@ -5,16 +5,17 @@ use quietly_data::Encoding;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    any_algorithm::Fitted,
     certificate::Certificate,
-    convex::{RowMap, Weights},
+    convex::RowMap,
     expand::{Expansion, Prepared},
     kan::Trained,
-    plan::Plan,
+    link::Link,
+    plan::PlanRecord,
     unit::Unit,
 };
 
-pub(crate) use self::file::has_hidden;
-pub use self::{affine::Affine, classes::Classified, link::Link};
+pub use self::{affine::Affine, classes::Classified, file::certificate_from_json};
 use self::{
     classes::{finite, sum},
     file::Origin,
@@ -23,13 +24,14 @@ use self::{
 mod affine;
 mod classes;
 mod file;
-mod link;
+
 mod unique;
+pub(crate) mod v3;
 
 /// What the first field of every model file says.
 const FORMAT: &str = "quietly model";
 /// Files of this version and of all before it can be read.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 /// The first version that knows networks and expansions.
 const NETWORKS: u64 = 3;
 
@@ -64,7 +66,7 @@ pub struct Model {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Trained>,
     /// What was planned before the data was read.
-    pub plan: Plan,
+    pub plan: PlanRecord,
     /// What was promised, and why.
     pub certificate: Certificate,
     /// The parameters of the estimator that made it, as its front end writes them: for a front end that makes the estimator again.
@@ -76,62 +78,37 @@ pub struct Model {
 
 impl Model {
     pub(crate) fn new(
-        plan: Plan,
+        plan: PlanRecord,
         target: String,
         encoding: Encoding,
-        learnt: Weights,
+        fitted: Fitted,
         mut certificate: Certificate,
     ) -> Self {
-        certificate.add_header(&encoding);
-        // Files that an earlier quietly can read say so.
-        let expansion = plan.expansion.clone();
-        let version = if expansion.is_some() { NETWORKS } else { plan.link.version() };
-        let (format, link) = (FORMAT.into(), plan.link);
+        if encoding.names_from_header() {
+            certificate.add_header();
+        }
+        let (link, expansion) = (plan.link(), plan.expansion().cloned());
+        let (mut learnt, network) = match fitted {
+            Fitted::Weights(learnt) => (learnt, None),
+            Fitted::Network(network) => ((0.0, Vec::new()).into(), Some(network)),
+        };
         let (mut intercepts, weights): (Vec<f64>, Vec<Vec<f64>>) =
-            learnt.outputs.into_iter().unzip();
-        let weights = weights.concat();
-        let intercept = if link == Link::Softmax { 0.0 } else { intercepts.remove(0) };
+            std::mem::take(&mut learnt.outputs).into_iter().unzip();
+        let several = link == Link::Softmax && network.is_none();
+        let intercept = if several { 0.0 } else { intercepts.remove(0) };
         Model {
-            format,
-            version,
+            format: FORMAT.into(),
+            version: VERSION,
             link,
             target,
             encoding,
             intercept,
             intercepts,
-            weights,
+            weights: weights.concat(),
             expansion,
             prepared: Prepared::default(),
             rows: learnt.rows,
-            network: None,
-            plan,
-            certificate,
-            parameters: None,
-            origin: Origin::default(),
-        }
-    }
-
-    pub(crate) fn of_network(
-        plan: Plan,
-        target: String,
-        encoding: Encoding,
-        network: Trained,
-        mut certificate: Certificate,
-    ) -> Self {
-        certificate.add_header(&encoding);
-        Model {
-            format: FORMAT.into(),
-            version: NETWORKS,
-            link: plan.link,
-            target,
-            encoding,
-            intercept: 0.0,
-            intercepts: Vec::new(),
-            weights: Vec::new(),
-            expansion: None,
-            prepared: Prepared::default(),
-            rows: None,
-            network: Some(network),
+            network,
             plan,
             certificate,
             parameters: None,

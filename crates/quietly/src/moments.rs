@@ -1,5 +1,7 @@
 //! Means and standard deviations of columns, privately.
 //!
+//! # Proof: sensitivity √(1 + 5d/4)
+//!
 //! One release: with every number moved to x in [-1, 1] by its public range, a row adds (1, x_1, x_1² - ½, x_2, x_2² - ½, …). For each
 //! column x² + (x² - ½)² = x⁴ + ¼ ≤ 5/4, so that with d columns no row's vector is longer than √(1 + 5d/4). (Squares without
 //! their ½ would make that √(1 + 2d).)
@@ -11,12 +13,13 @@ use serde::{Deserialize, Serialize};
 use crate::{
     budget::Budget,
     certificate::Certificate,
-    charge::Sampler,
+    charge::{Sampler, one_sum},
     error::Error,
-    evaluate::{UNITS, clamped, one_sum},
+    evaluate::UNITS,
+    lattice::clamped,
     paid::Paid,
     progress::{Progress, Watch},
-    release::{Door, LatticeSum},
+    release::{BoundedSum, Door, Sensitivity},
 };
 
 const PURPOSE: &str = "sums and sums of squares";
@@ -70,7 +73,7 @@ impl Moments {
         read(source, encoding, threads, bytes, watch, &mut |row| add(&mut sums, row, whole))?;
         let sum = Private::new(sums.into_iter().map(clamped).collect());
         let mut door = Door::new(key, &stages, threads);
-        let what = LatticeSum { sum, bound: bound(ranges.len()), unit: 1.0 / UNITS };
+        let what = BoundedSum::new(sum, Sensitivity::l2(bound(ranges.len()), 1.0 / UNITS));
         let (noisy, noise) = door.sum(PURPOSE, what)?;
         let origin = Some(door.source());
         let certificate =

@@ -9,28 +9,28 @@
 //! Gradients are taken in the table's own columns, centred and scaled, so that a row costs O(d); whitening is applied
 //! to their noisy sum, which is post-processing.
 use quietly_accounting::Neighbours;
-use std::ops::{ControlFlow, Range};
 
-use quietly_data::{Encoding, Picks, Private, Source, Table};
-use quietly_noise::Stream;
+use serde::{Deserialize, Serialize};
 
 use self::space::Space;
 use crate::{
-    charge::{Charge, Stage},
-    descent::{Average, LEVEL, Residual, StepSize, TO_MEDIAN, unclipped},
+    algorithm::{Access, Algorithm, Data, Run, Shape},
+    backend::{Backend, Batch, InMemory, run_query},
+    budget::Budget,
+    charge::{Charge, Sampler, Stage},
+    descent::{Average, Mean, StepSize},
     error::Error,
-    full_batch::{centres, falling, middle, quarters, size},
-    keeper::{self, Keeper},
-    lattice::Lattice,
+    full_batch::size,
+    histogram::{bin_value, decreasing_bins, geometric_bins, linear_bins},
     linalg::Square,
-    model::Link,
-    pass::{Bucket, allocate, places},
-    plan::Plan,
+    link::Link,
+    privacy_plan::PrivacyPlan,
     progress::{Watch, tell},
-    question::{Answer, Bins, Gradients, Part, Question, View},
-    release::{Door, LatticeSum},
+    query::{ClippedGradients, Combined, SecondMoment, TargetBins, TargetHistogram},
+    release::Door,
+    residual::{LEVEL, Residual, TO_MEDIAN, unclipped},
     rows_used::ROWS_USED,
-    spill::Spill,
+    transform::RowTransform,
     unit::Unit,
 };
 
@@ -64,36 +64,56 @@ pub(crate) fn efficiency(steps: u64) -> f64 {
     1.0 / (steps as f64).sqrt()
 }
 
-/// Which step does what.
-pub(crate) struct OnePass {
-    robust: u64,
-    last: u64,
+/// Steps that find the scale of the residuals.
+const ROBUST_STEPS: u64 = 4;
+/// Steps before them: scales, centre, second moment, first threshold.
+const FIRST_STEPS: u64 = 4;
+
+/// One pass over the rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct OnePass {
+    /// Linear or ReLU.
+    pub link: Link,
+    /// How many steps there are: what is more than a few makes the last ones more.
+    pub steps: u64,
+    /// Whether the first step counts its rows: plans of the first versions did not.
+    pub counts_rows: bool,
 }
 
 impl OnePass {
-    /// So many steps: what is more than a few makes the last ones more.
+    /// A pass of so many steps, or of the usual number.
     ///
     /// # Errors
     ///
     /// [`Error::Parameter`] if there are too few to learn anything, or more than are of use.
-    pub(crate) fn new(steps: Option<u64>) -> Result<Self, Error> {
-        let steps = steps.unwrap_or(STEPS);
-        Error::unless(
-            (10..=1000).contains(&steps),
-            "steps",
-            "from 10 to 1000 for one pass",
-            steps,
-        )?;
-        Ok(OnePass { robust: 4, last: steps - 8 })
+    pub(crate) fn new(link: Link, steps: Option<u64>) -> Result<Self, Error> {
+        let pass = OnePass { link, steps: steps.unwrap_or(STEPS), counts_rows: true };
+        pass.check_steps()?;
+        Ok(pass)
     }
 
-    /// How many steps there are: scales, centre, second moment, first threshold, and the descent.
-    pub(crate) fn steps(&self) -> u64 {
-        4 + self.robust + self.last
+    fn check_steps(&self) -> Result<(), Error> {
+        let fine = (10..=1000).contains(&self.steps);
+        Error::unless(fine, "steps", "from 10 to 1000 for one pass", self.steps)
     }
 
-    /// The questions of each step, where a step as a whole is 1/noise-GDP for a row that is there or not.
-    pub(crate) fn stages(&self, noise: f64, counts: bool) -> Vec<Stage> {
+    /// The steps at the end.
+    fn last(&self) -> u64 {
+        self.steps.saturating_sub(FIRST_STEPS + ROBUST_STEPS)
+    }
+}
+
+impl Algorithm for OnePass {
+    type Fitted = (f64, Vec<f64>);
+
+    fn sampler(&self, _: Shape) -> Sampler {
+        Sampler::Allocation { steps: self.steps }
+    }
+
+    /// A step as a whole is 1/noise-GDP for a row that is there or not.
+    fn stages(&self, _: Shape, _: Budget, noise: f64) -> Vec<Stage> {
+        let counts = self.counts_rows;
         let sum = |purpose: &str, share: f64| Charge::sum(purpose, noise / share.sqrt());
         // The theorem wants the price of a row that is there or not, under either relation.
         let choice = |purpose: &str, level: f64, share: f64| {
@@ -111,177 +131,126 @@ impl OnePass {
             Stage::new("scale", 1, vec![choice(FIRST, LEVEL, 1.0)]),
             Stage::new(
                 "robust steps",
-                self.robust,
+                ROBUST_STEPS,
                 vec![sum(ROBUST, 1.0 - THRESHOLDS), choice(THRESHOLD, LEVEL, THRESHOLDS)],
             ),
-            Stage::new("last steps", self.last, vec![sum(LAST, 1.0)]),
+            Stage::new("last steps", self.last(), vec![sum(LAST, 1.0)]),
         ]
     }
-}
 
-/// The rows of every step: in memory, or on disk.
-#[expect(clippy::large_enum_variant, reason = "there is one of them in a run")]
-enum Feed<'a> {
-    /// A table, and which of its rows belong to which step.
-    Memory(Private<(&'a Table, Vec<Bucket>)>),
-    /// A table in memory that somebody else holds, and where the records of each step are: they are encoded when it is their
-    /// turn.
-    Picked(Private<(Picks<'a>, Vec<Vec<u32>>)>),
-    /// Rows on disk, step by step.
-    Disk(Private<Spill>),
-}
-
-/// Rows that go to steps, and the threads that they are asked with.
-pub(crate) struct Steps<'a> {
-    feed: Feed<'a>,
-    threads: usize,
-}
-
-impl<'a> Steps<'a> {
-    /// Gives each row of a table to a step.
-    pub(crate) fn memory(
-        table: &'a Private<Table>,
-        steps: usize,
-        stream: &Stream,
-        threads: usize,
-    ) -> Result<Self, Error> {
-        let feed = Feed::Memory(table.as_ref().map(|table| {
-            let rows = allocate(table, steps, stream, threads);
-            (table, rows)
-        }));
-        Ok(Steps { feed, threads })
+    /// The first step counts its rows.
+    fn count_stage(&self, _: Budget, _: Sampler) -> Result<Option<Stage>, Error> {
+        Ok(None)
     }
 
-    /// Gives each record of a source to a step: those of a table in memory stay where they are, others are kept on disk.
-    ///
-    /// `watch` is told how many bytes have been read.
-    pub(crate) fn read(
-        source: &'a Source,
-        encoding: &Encoding,
-        steps: usize,
-        stream: &Stream,
-        threads: usize,
-        watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
-    ) -> Result<Self, Error> {
-        let feed = match source.picks(encoding)? {
-            Some(picks) => Feed::Picked(picks.map(|picks| {
-                let steps = places(picks.records(), steps, stream, threads);
-                (picks, steps)
-            })),
-            None => Feed::Disk(Spill::new(source, encoding, steps, stream, threads, watch)?),
+    fn check(&self, _: Shape, budget: Budget) -> Result<(), Error> {
+        self.check_steps()?;
+        self.link.check_least_squares()?;
+        budget.unless_pure()
+    }
+
+    fn access(&self) -> Access {
+        Access::Sums
+    }
+
+    fn fit(&self, run: Run<'_, '_>) -> Result<(f64, Vec<f64>), Error> {
+        let Run { plan, shape, range, data, door, watch } = run;
+        let unit = Unit::new(self.link, range);
+        let mut held;
+        let backend: &mut dyn Backend = match data {
+            Data::Sums(backend) => backend,
+            data => {
+                held = InMemory::new(data.table()?.0, door.threads());
+                &mut held
+            }
         };
-        Ok(Steps { feed, threads })
-    }
-}
-
-impl Keeper for Steps<'_> {
-    fn ask(&mut self, step: usize, question: &Question) -> Result<Private<Answer>, Error> {
-        let threads = self.threads;
-        match &mut self.feed {
-            Feed::Memory(memory) => Ok(memory.as_ref().map(|(table, steps)| {
-                let these = Some(&steps[step]);
-                question.of(&mut Part { table, place: 0, these, kept: &mut None, threads })
-            })),
-            Feed::Picked(picked) => Ok(picked.as_ref().map(|(picks, steps)| {
-                let these = &steps[step];
-                let places = |part: Range<usize>| these[part].to_vec();
-                keeper::ask_picked(picks, these.len(), places, &[], question, threads)
-            })),
-            Feed::Disk(spill) => Spill::ask(spill, step, question.nothing(), |all, table| {
-                let part = &mut Part { table, place: 0, these: None, kept: &mut None, threads };
-                all.add(&question.of(part));
-            }),
-        }
+        backend.begin(&door.draw(plan.sampler))?;
+        let (intercept, weights) = fit(self, (plan, shape), backend, &unit, door, watch)?;
+        Ok(unit.back(intercept, weights))
     }
 }
 
 /// The intercept and the weights, in units of the target's range.
-pub(crate) fn fit(
-    plan: &Plan,
-    rows: &mut dyn Keeper,
+fn fit(
+    layout: &OnePass,
+    (plan, shape): (&PrivacyPlan, Shape),
+    backend: &mut dyn Backend,
     unit: &Unit,
     door: &mut Door,
     watch: &mut Watch<'_>,
 ) -> Result<(f64, Vec<f64>), Error> {
-    let (width, d) = (plan.width, plan.width + 1);
-    let layout = OnePass::new(plan.sampler.steps())?;
-    let steps = layout.steps();
-    let share = plan.rows as f64 / steps as f64;
-    let mut at = 0_usize;
+    let (width, d) = (shape.width, shape.width + 1);
+    let (link, steps, last_steps) = (layout.link, layout.steps, layout.last());
+    let share = shape.rows as f64 / steps as f64;
+    let mut at = 0;
     let mut step = |watch: &mut Watch<'_>| {
         at += 1;
-        tell(watch, "step", at as u64, steps).map(|()| at - 1)
+        tell(watch, "step", at, steps).map(|()| Batch::step(at - 1))
     };
 
     // Scales: medians of |y| and of the rows' norms.
     let now = step(watch)?;
-    let plain = View::plain(width, CONSTANT);
-    let (wide, norms) = (quarters(1.0, -80, 1), crate::full_batch::norms(width));
-    let sizes = Question::targets(*unit, Bins::Sizes(wide.clone()));
-    let both = sizes.and(Question::norms(plain.clone(), norms.clone()));
-    let (sizes, lengths) = door.ask(rows, now, &both)?.map(|a| a.cut(wide.len() + 1)).split();
-    let sizes = sizes.map(Answer::counts);
-    let count = sizes.as_ref().map(|counts| counts.iter().sum());
+    let plain = RowTransform::plain(width, CONSTANT);
+    let (wide, norms) = (geometric_bins(1.0, -80, 1), crate::full_batch::norms(width));
+    let sizes = TargetHistogram { unit: *unit, bins: TargetBins::Sizes(wide.clone()) };
+    let lengths = ClippedGradients::norms(plain.clone(), norms.clone());
+    let both = Combined::new(vec![Box::new(sizes), Box::new(lengths)]);
+    let (_, counts) = run_query(backend, door, &now, &both)?.split();
+    let Ok([sizes, lengths]) = <[_; 2]>::try_from(counts) else { unreachable!("two histograms") };
+    let count = sizes.total();
     let scale = size(&wide, door.quantile(SCALE, LEVEL, sizes)?);
-    let norm = 1.1 * middle(&norms, door.quantile(NORM, 0.5, lengths.map(Answer::counts))?);
-    door.count_rows(plan, count)?;
+    let norm = 1.1 * bin_value(&norms, door.quantile(NORM, 0.5, lengths)?);
+    door.count_rows(plan, shape.rows, count)?;
 
     // The median of y, on a grid of that size.
     let now = step(watch)?;
-    let counts = door.ask(rows, now, &Question::targets(*unit, Bins::Centres(scale)))?;
-    let centre = centres(scale).0[door.quantile(CENTRE, 0.5, counts.map(Answer::counts))?];
-    let centre = if plan.link == Link::Linear { centre } else { 0.0 };
+    let places = TargetHistogram { unit: *unit, bins: TargetBins::Centres(scale) };
+    let counts = run_query(backend, door, &now, &places)?.histogram();
+    let centre = linear_bins(scale).0[door.quantile(CENTRE, 0.5, counts)?];
+    let centre = if link == Link::Linear { centre } else { 0.0 };
 
     // The second moment of rows cut to that norm.
     let now = step(watch)?;
-    let lattice = Lattice::for_products(norm, d);
-    let sum = door.ask(rows, now, &Question::moment(plain, norm))?.map(Answer::sums);
-    let bound = (lattice.bound() as f64).powi(2);
-    let what = LatticeSum { sum, bound, unit: lattice.step() * lattice.step() };
-    let (upper, std) = door.matrix(MOMENT, d, what)?;
+    let moment = run_query(backend, door, &now, &SecondMoment { transform: plain, norm })?.sum();
+    let (upper, std) = door.sum(MOMENT, moment)?;
     let space = Space::new(&Square::symmetric(d, &upper), std, share);
 
     // The descent.
-    let residual = Residual::approaching(plan.link);
+    let residual = Residual::approaching(link);
     let mut w = vec![0.0; d];
-    let grid = quarters(scale * (d as f64).sqrt(), -40, 8);
+    let grid = geometric_bins(scale * (d as f64).sqrt(), -40, 8);
     let mut thresholds = grid.clone();
     let mut threshold = 0.0;
     let is_least = |threshold: f64| threshold < grid[1];
     // Whether most rows have one and the same target: the others have all there is to learn, and nothing of them is clipped.
     let mut spiked = false;
     let mut stepping = StepSize::new(vec![1.0; d]);
-    let mut average = Average::new(d);
+    let steps = ROBUST_STEPS + 1..ROBUST_STEPS + last_steps + 1;
+    let mut average = Mean::new(Average::over(steps), d);
     let mut noise = 0.0;
-    for t in 0..=layout.robust + layout.last {
+    for t in 0..=ROBUST_STEPS + last_steps {
         let now = step(watch)?;
-        let last = t > layout.robust;
-        let residual = if t > layout.robust + layout.last / 2 {
-            Residual::polishing(plan.link)
-        } else {
-            residual
-        };
+        let last = t > ROBUST_STEPS;
+        let residual =
+            if t > ROBUST_STEPS + last_steps / 2 { Residual::polishing(link) } else { residual };
         // The high clip: as far as noise allows; robust steps clip at the median.
         let factor =
-            if last { space.highest_clip(door.noise(LAST), layout.last, share) } else { 1.0 };
+            if last { space.highest_clip(door.noise(LAST), last_steps, share) } else { 1.0 };
         let clip = if spiked { threshold } else { TO_MEDIAN * threshold * factor };
         let clip = clip.clamp(1e-250, 1e250);
-        let lattice = Lattice::for_sums(clip, d);
-        let question = Question::gradients(Gradients {
-            view: space.view.clone(),
+        let query = ClippedGradients {
+            transform: space.transform.clone(),
             weights: w.clone(),
             residual: Some(residual),
             unit: *unit,
             centre,
             clip: (t > 0).then_some(clip),
             thresholds: (!last).then(|| thresholds.clone()),
-        });
-        let sums = if t > 0 { d } else { 0 };
-        let (sum, counts) = door.ask(rows, now, &question)?.map(|a| a.parted(sums)).split();
-        if t > 0 {
+        };
+        let (sum, counts) = run_query(backend, door, &now, &query)?.split();
+        if let Some(sum) = sum.into_iter().next() {
             let purpose = if last { LAST } else { ROBUST };
-            let what = LatticeSum { sum, bound: lattice.bound() as f64, unit: lattice.step() };
-            let (gradient, std) = door.sum(purpose, what)?;
+            let (gradient, std) = door.sum(purpose, sum)?;
             let left = match () {
                 () if spiked => 1.0,
                 () if last => unclipped(factor),
@@ -294,20 +263,19 @@ pub(crate) fn fit(
             noise = space.noise(std * far * residual.stretch());
             stepping.go(&mut w, direction, noise, 0.0);
         }
-        if last {
-            average.take(&w);
-        } else {
+        average.take(t, &w);
+        if let Some(counts) = counts.into_iter().next() {
             let purpose = if t == 0 { FIRST } else { THRESHOLD };
             // After a first threshold that is none, the next is that of the tail.
             let tail = t == 1 && is_least(threshold);
             let level = if tail { TAIL } else { LEVEL };
-            let found = middle(&thresholds, door.quantile(purpose, level, counts)?);
+            let found = bin_value(&thresholds, door.quantile(purpose, level, counts)?);
             threshold = if spiked { threshold } else { found };
             spiked |= tail && !is_least(found);
             let wide = t == 0 && is_least(threshold);
-            thresholds = if wide { grid.clone() } else { falling(threshold, 12) };
+            thresholds = if wide { grid.clone() } else { decreasing_bins(threshold, 12) };
         }
     }
-    let w = space.shrink(average.mean(), noise / (layout.last as f64).sqrt());
+    let w = space.shrink(average.of(w), noise / (last_steps as f64).sqrt());
     Ok(space.unmap(&w, centre))
 }

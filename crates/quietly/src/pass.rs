@@ -12,7 +12,7 @@
 use crate::lattice::Lattice;
 
 pub(crate) use self::{
-    allocate::{Bucket, Labels, allocate, grouped, places},
+    allocate::{Bucket, allocate, grouped, places},
     cached::Cached,
     grid::Grid,
     moment::second_moment,

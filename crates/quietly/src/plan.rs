@@ -1,417 +1,288 @@
 //! What a fit will do and cost, before any row is read.
-use quietly_accounting::Neighbours;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    algorithm::{Algorithm, Planned, Shape},
+    any_algorithm::AnyAlgorithm,
     budget::Budget,
     certificate::Certificate,
-    charge::{self, Mechanism, Sampler, Stage},
-    convex::Program,
-    design::{Design, Reach, WIDEST},
+    charge::{Sampler, Stage},
+    design::Reach,
     error::Error,
     expand::Expansion,
-    kan::Training,
+    journal::PlanDigest,
+    link::Link,
     method::Method,
-    model::Link,
-    one_pass::{self, OnePass},
-    recipes::{self, Clip, Recipe},
-    remembered::Search,
-    rows_used,
+    model::v3,
+    privacy_plan::{PrivacyPlan, UncheckedPlan},
+    recipes::Clip,
 };
 
-pub use self::{elsewhere::Elsewhere, run::Reads};
+pub use self::{convex::Convex, elsewhere::Elsewhere, regression::Regression, run::Reads};
 
-mod check;
+mod convex;
 mod display;
 mod elsewhere;
+mod expansion;
+mod kan;
+mod regression;
 mod run;
 mod source;
-
-/// Tables that would take more than this are streamed, unless one asks otherwise.
-const IN_MEMORY: f64 = 8e9;
-
-/// The least noise of a step in one pass: what the accountant allows, and a little for rounding.
-const LEAST: f64 = 0.1 * (1.0 + 1e-9);
-
-/// A regression to be planned.
-///
-/// ```
-/// use quietly::{Budget, Link, Regression};
-///
-/// let plan = Regression::new(Link::Linear).plan(20_000, 10, Budget::new(1.0, 1e-5)?)?;
-/// assert!(plan.epsilon <= 1.0);
-/// println!("{plan}");
-/// # Ok::<(), quietly::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Regression {
-    link: Link,
-    method: Method,
-    wishes: Wishes,
-}
-
-/// What a user may ask of a recipe beyond its defaults.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wishes {
-    pub(crate) steps: Option<u64>,
-    pub(crate) step_size: Option<f64>,
-    pub(crate) radius: Option<f64>,
-    pub(crate) public: bool,
-}
+#[cfg(test)]
+mod test_support;
 
 /// A planned fit: printable, comparable, and complete.
+///
+/// A `Plan` has been priced, and cannot be changed. What a file holds is a [`PlanRecord`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Plan {
-    /// What is fitted.
-    pub link: Link,
-    /// How the table is read.
-    pub method: Method,
-    /// About how many rows there are; public.
-    pub rows: u64,
-    /// How many features a row has, without the constant; where rows are expanded, after that.
-    pub width: usize,
-    /// What may be spent on one row.
-    pub budget: Budget,
-    /// What may be spent on a unit of several rows, if units have them: group privacy leaves `budget` of it for each.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    unit: Option<Budget>,
-    /// Which rows each step sees.
+pub struct Plan<P = PrivacyPlan> {
+    link: Link,
+    method: Method,
     #[serde(flatten)]
-    pub sampler: Sampler,
-    /// Every question that will be put to the data.
-    pub stages: Vec<Stage>,
-    /// What they cost: a certified upper bound on ε at the budget's δ.
-    #[serde(with = "crate::budget::endless")]
-    pub epsilon: f64,
-    /// How the budget is divided, for full batch and one pass.
+    shape: Shape,
+    #[serde(flatten)]
+    privacy: P,
+    algorithm: AnyAlgorithm,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub design: Option<Design>,
-    /// The parts of the descent, for the methods of the papers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recipe: Option<Recipe>,
-    /// The convex problem, for losses other than squares.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub convex: Option<Program>,
-    /// How a network is trained.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub network: Option<Training>,
-    /// What is made of the features of a row before anything else.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expansion: Option<Expansion>,
-    /// What noise is expected to add to the mean squared error, as a share of what least squares leaves; infinite where
-    /// there is no saying.
+    expansion: Option<Expansion>,
+    /// What noise is expected to add to the mean squared error, as a share of what least squares leaves; infinite
+    /// where there is no saying.
     #[serde(with = "crate::budget::endless")]
     pub expected_loss: f64,
     /// What the planner wants to be known.
     pub warnings: Vec<String>,
-    #[serde(skip)]
-    seal: check::Seal,
 }
 
-impl Regression {
-    /// A regression with this link.
-    pub fn new(link: Link) -> Self {
-        Regression { link, method: Method::Auto, wishes: Wishes::default() }
-    }
+/// A plan as a file holds it: not priced.
+pub type PlanRecord = Plan<UncheckedPlan>;
 
-    /// The same, fitted in another way.
-    #[must_use]
-    pub fn method(self, method: Method) -> Self {
-        Regression { method, ..self }
-    }
-
-    /// The same in so many steps, where the method lets one choose.
-    #[must_use]
-    pub fn steps(self, steps: u64) -> Self {
-        Regression { wishes: Wishes { steps: Some(steps), ..self.wishes }, ..self }
-    }
-
-    /// The same with this step size, in units where features have mean square one.
-    #[must_use]
-    pub fn step_size(self, step_size: f64) -> Self {
-        Regression { wishes: Wishes { step_size: Some(step_size), ..self.wishes }, ..self }
-    }
-
-    /// The same with weights held to this norm: of features within [-1, 1], for a target within [-1, 1].
-    #[must_use]
-    pub fn radius(self, radius: f64) -> Self {
-        Regression { wishes: Wishes { radius: Some(radius), ..self.wishes }, ..self }
-    }
-
-    /// The same with thresholds from public rows, which [`Plan::run`] is then given.
-    #[must_use]
-    pub fn with_public_rows(self) -> Self {
-        Regression { wishes: Wishes { public: true, ..self.wishes }, ..self }
-    }
-
-    /// The plan for about `rows` rows of `width` features.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Parameter`] if there are no rows or no features or the link is none of least squares, [`Error::TooLarge`] if there are more than 1000 features for
-    /// one pass, [`Error::Accounting`] if the budget cannot be met.
-    pub fn plan(&self, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
-        Plan::for_unit(budget, |budget| self.draft(rows, width, budget))
-    }
-
-    fn draft(&self, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
-        let known = matches!(self.link, Link::Linear | Link::Relu);
-        Error::unless(known, "regression", "linear or relu", self.link.name())?;
-        let convex = self.method.is_convex() && self.method != Method::DpSgd;
-        let want = "one for regressions; Convex plans the others";
-        Error::unless(!convex, "method", want, self.method.name())?;
-        let bytes = rows as f64 * (width + 1) as f64 * 12.0;
-        let method = match self.method {
-            _ if !budget.is_private() => Method::Exact,
-            Method::Auto if bytes > IN_MEMORY && width <= WIDEST => Method::OnePass,
-            Method::Auto | Method::Exact => Method::FullBatch,
-            other => other,
-        };
-        if method == Method::Exact && width > 2 * WIDEST {
-            return Err(Error::TooLarge {
-                what: "least squares without noise",
-                needed: format!("{:.0} MB", 8e-6 * 32.0 * (width as f64 + 1.0).powi(2)),
-                instead: "take at most 2000 features",
-            });
-        }
-        if method == Method::OnePass && width > WIDEST {
-            let entries = 0.5 * (width as f64 + 1.0).powi(2);
-            return Err(Error::TooLarge {
-                what: "the second moment of one pass",
-                needed: format!("{:.0} MB", 24e-6 * entries),
-                instead: "take at most 1000 features, or full batch",
-            });
-        }
-        let mut plan = Plan::empty(self.link, method, rows, width, budget)?;
-        if method == Method::Exact {
-            return Ok(plan);
-        }
-        budget.unless_pure()?;
-        // What a Gaussian release could have at most; the exact number follows from the stages.
-        let mu = quietly_accounting::gaussian_mu(budget.epsilon(), budget.delta())?
-            / if budget.neighbours() == Neighbours::ReplaceOne { 2.0 } else { 1.0 };
-        if recipes::plan(&mut plan, &self.wishes, mu)? {
-            return Ok(plan);
-        }
-        plan.design = Some(Design::new(self.link, rows, width, mu));
-        // A step of one pass sees its part of the rows only. Where that teaches nothing, there are few rows, and all of them
-        // can be asked at once.
-        let layout = OnePass::new(self.wishes.steps.filter(|_| method == Method::OnePass))?;
-        let efficiency = one_pass::efficiency(layout.steps());
-        let part = Design::new(self.link, rows, width, efficiency * mu);
-        if method == Method::OnePass && part.reach == Reach::Weights {
-            plan.design = Some(part);
-            plan.allocate(&layout)?;
-        } else {
-            plan.method = Method::FullBatch;
-            plan.divide()?;
-        }
-        plan.warn(mu);
-        Ok(plan)
-    }
-}
-
-/// No table is larger: more is a mistake, and numbers near the end of their range overflow.
-pub(crate) const MOST_ROWS: u64 = 1_000_000_000_000_000;
-pub(crate) const MOST_FEATURES: usize = (1 << 20) - 1;
-
-impl Plan {
-    /// A plan that asks nothing yet.
-    pub(crate) fn empty(
-        link: Link,
-        method: Method,
-        rows: u64,
-        width: usize,
-        budget: Budget,
-    ) -> Result<Self, Error> {
-        Error::unless((1..=MOST_ROWS).contains(&rows), "rows", "from 1 to 1e15", rows)?;
-        let fine = (1..=MOST_FEATURES).contains(&width);
-        Error::unless(fine, "number of features", "from 1 to a million", width)?;
-        Ok(Plan {
-            link,
-            method,
-            rows,
-            width,
-            budget,
-            unit: None,
-            sampler: Sampler::Full,
-            stages: Vec::new(),
-            epsilon: f64::INFINITY,
-            design: None,
-            recipe: None,
-            convex: None,
-            network: None,
+impl<A: Into<AnyAlgorithm>> From<Planned<A>> for Plan {
+    fn from(planned: Planned<A>) -> Self {
+        let Planned { algorithm, shape, privacy, expected_loss, warnings } = planned;
+        let algorithm = algorithm.into();
+        Plan {
+            link: algorithm.link(),
+            method: algorithm.method(privacy.budget),
+            shape,
+            privacy,
+            algorithm,
             expansion: None,
-            expected_loss: 0.0,
-            warnings: Vec::new(),
-            seal: check::Seal::default(),
-        })
+            expected_loss,
+            warnings,
+        }
+    }
+}
+
+impl<P: AsRef<UncheckedPlan>> Plan<P> {
+    /// How a prediction follows from the weighted sum.
+    pub fn link(&self) -> Link {
+        self.link
     }
 
-    /// A plan for one row, by what `budget` leaves for it, that is charged to the unit.
-    pub(crate) fn for_unit(
-        budget: Budget,
-        draft: impl FnOnce(Budget) -> Result<Plan, Error>,
-    ) -> Result<Plan, Error> {
-        let mut plan = draft(budget.of_one_row()?)?;
-        plan.unit = (budget.rows_per_unit() > 1).then_some(budget);
-        Ok(plan.sealed())
+    /// The method, by its name.
+    pub fn method(&self) -> Method {
+        self.method
+    }
+
+    /// What is public about the table.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// About how many rows there are; public.
+    pub fn rows(&self) -> u64 {
+        self.shape.rows
+    }
+
+    /// How many features a row has, without the constant; where rows are expanded, after that.
+    pub fn width(&self) -> usize {
+        self.shape.width
+    }
+
+    /// Releases and their cost.
+    pub fn privacy(&self) -> &P {
+        &self.privacy
+    }
+
+    /// What may be spent on one row.
+    pub fn budget(&self) -> Budget {
+        self.privacy.as_ref().budget
+    }
+
+    /// Which rows each step sees.
+    pub fn sampler(&self) -> Sampler {
+        self.privacy.as_ref().sampler
+    }
+
+    /// Every release, stage by stage.
+    pub fn stages(&self) -> &[Stage] {
+        &self.privacy.as_ref().stages
+    }
+
+    /// What they cost: a certified upper bound on ε at the budget's δ.
+    pub fn epsilon(&self) -> f64 {
+        self.privacy.as_ref().epsilon
     }
 
     /// What was asked for: of a unit, if units have several rows.
     pub fn asked(&self) -> Budget {
-        self.unit.unwrap_or(self.budget)
+        self.privacy.as_ref().asked()
     }
 
     /// What a unit pays: ε at the δ of [`asked`](Self::asked), not below.
     pub fn unit_epsilon(&self) -> f64 {
-        self.asked().group().epsilon(self.epsilon)
+        self.privacy.as_ref().unit_epsilon()
     }
 
-    /// Full batch: the least noise for which all questions together stay within the budget.
-    fn divide(&mut self) -> Result<(), Error> {
-        if self.reach() == Reach::Nothing {
-            self.epsilon = 0.0;
-            return Ok(());
-        }
-        let (design, neighbours) = (self.design().clone(), self.budget.neighbours());
-        self.calibrate(|noise| design.stages(neighbours, noise))
+    /// What tells this plan from others: a checkpoint is of one plan.
+    pub fn identity(&self) -> PlanDigest
+    where
+        P: Serialize,
+    {
+        PlanDigest::new(self, self.asked().delta())
     }
 
-    /// One pass: the least noise for which a step stays within what random allocation allows it.
-    fn allocate(&mut self, layout: &OnePass) -> Result<(), Error> {
-        self.sampler = Sampler::Allocation { steps: layout.steps() };
-        self.calibrate(|noise| layout.stages(noise, true))
+    /// The algorithm with its parameters.
+    pub fn algorithm(&self) -> &AnyAlgorithm {
+        &self.algorithm
     }
 
-    /// Finds the least noise for which all questions together stay within the budget.
-    pub(crate) fn calibrate(&mut self, stages: impl Fn(f64) -> Vec<Stage>) -> Result<(), Error> {
-        let least = if self.sampler == Sampler::Full { 0.0 } else { LEAST };
-        let search = Search {
-            sampler: self.sampler,
-            neighbours: self.budget.neighbours(),
-            epsilon: self.budget.epsilon(),
-            delta: self.budget.delta(),
-        };
-        // One pass counts the rows of its first step, without a question of its own.
-        let count = match self.method {
-            Method::OnePass => None,
-            _ => Some(rows_used::stage(self.budget, self.sampler)?),
-        };
-        let counted = |noise: f64| stages(noise.max(least)).into_iter().chain(count.clone());
-        let (stages, price) = search.run(|noise| counted(noise).collect())?;
-        self.stages = stages;
-        (self.epsilon, self.seal.theorem) = (price.upper, Some(price.method));
-        Ok(())
-    }
-
-    /// Takes questions without any δ, whose ε's add up to no more than the budget.
-    ///
-    /// # Panics
-    ///
-    /// If they do not: a bug of the planner.
-    pub(crate) fn settle(&mut self, mut stages: Vec<Stage>) {
-        let (epsilon, neighbours) = (self.budget.epsilon(), self.budget.neighbours());
-        stages.push(rows_used::pure_stage(
-            rows_used::PURE_SHARE * epsilon * (1.0 - 1e-12),
-            neighbours,
-            self.sampler,
-        ));
-        let price = charge::pure_epsilon(self.sampler, &stages, neighbours);
-        self.epsilon = price.expect("questions without delta");
-        assert!(self.epsilon <= self.budget.epsilon(), "a plan never costs more than was asked");
-        self.stages = stages;
-    }
-
-    /// The planned noise of a sum, over what one row can add.
-    pub(crate) fn noise(&self, purpose: &str) -> f64 {
-        let mut charges = self.stages.iter().flat_map(|stage| &stage.charges);
-        match charges.find(|charge| charge.purpose == purpose).map(|charge| charge.mechanism) {
-            Some(Mechanism::Gaussian { noise }) => noise,
-            _ => panic!("{purpose} is not planned as a sum"),
-        }
+    /// What is made of the features of a row before anything else.
+    pub fn expansion(&self) -> Option<&Expansion> {
+        self.expansion.as_ref()
     }
 
     /// How much can be learnt at all.
     pub fn reach(&self) -> Reach {
-        self.design.as_ref().map_or(Reach::Weights, |design| design.reach)
-    }
-
-    /// The design of the default regressions.
-    pub(crate) fn design(&self) -> &Design {
-        self.design.as_ref().expect("full batch and one pass have a design")
-    }
-
-    fn warn(&mut self, mu: f64) {
-        let (units, d) = (mu * self.rows as f64, (self.width + 1) as f64);
-        // Gradients take about half of the budget. At a clip of three residuals on a row of norm √d noise adds so much; a
-        // high clip may add up to fifty times that, but no more than 0.5 %.
-        let low = 9.0 * d * d / (0.5 * units * units);
-        self.expected_loss = low.max((50.0 * low).min(0.005));
-        if self.method == Method::OnePass {
-            self.expected_loss *= 2.0;
+        match &self.algorithm {
+            AnyAlgorithm::FullBatch(full_batch) => full_batch.design.reach,
+            _ => Reach::Weights,
         }
-        match self.reach() {
-            Reach::Nothing => self.warnings.push(format!(
-                "epsilon {} is too small for about {} rows: nothing can be learnt, and the model will predict the middle \
-                 of the target's range. It takes about {:.0} rows to learn anything.",
-                self.budget.epsilon(),
-                self.rows,
-                30.0 / mu
-            )),
-            Reach::Centre => self.warnings.push(format!(
-                "epsilon {} is too small for {} features and about {} rows: only the middle of the target will be learnt. \
-                 It takes about {:.0} rows, or fewer features.",
-                self.budget.epsilon(),
-                self.width,
-                self.rows,
-                (2.0 * d / mu).max(5.0 * d).max(60.0 / mu)
-            )),
-            Reach::Weights if self.expected_loss > 0.1 => self.warnings.push(format!(
-                "expect noise to add about {:.0} % to the squared error: epsilon {} is small for {} features and about {} rows. \
-                 More rows, a larger epsilon or fewer features would help.",
-                100.0 * self.expected_loss.min(1.0),
-                self.budget.epsilon(),
-                self.width,
-                self.rows
-            )),
-            Reach::Weights => {}
+    }
+
+    /// J: the noise that the last weights of a network hold in a direction, over what all steps can learn along a gradient
+    /// that all rows agree on, times the number of rows and over the clip. Plans of one network are the better the less it
+    /// is. None for other models, and without a budget.
+    pub fn noise_over_signal(&self) -> Option<f64> {
+        match &self.algorithm {
+            AnyAlgorithm::Kan(training) => training.noise_over_signal(self.privacy.as_ref()),
+            _ => None,
         }
     }
 
     /// What every fit takes to be public, first of all.
     pub(crate) fn always_public(&self) -> [String; 2] {
         let schema = "the schema: names, ranges and values of the columns".into();
-        [schema, format!("that there are about {} rows", self.rows)]
+        [schema, format!("that there are about {} rows", self.rows())]
+    }
+
+    /// As a file holds it.
+    pub fn record(&self) -> PlanRecord {
+        Plan {
+            link: self.link,
+            method: self.method,
+            shape: self.shape,
+            privacy: self.privacy.as_ref().clone(),
+            algorithm: self.algorithm.clone(),
+            expansion: self.expansion.clone(),
+            expected_loss: self.expected_loss,
+            warnings: self.warnings.clone(),
+        }
+    }
+}
+
+impl Plan {
+    /// A plan for one row, by what `budget` leaves for it, that is charged to the unit.
+    pub(crate) fn for_unit(
+        budget: Budget,
+        draft: impl FnOnce(Budget) -> Result<Plan, Error>,
+    ) -> Result<Plan, Error> {
+        let plan = draft(budget.of_one_row()?)?;
+        Ok(Plan { privacy: plan.privacy.for_unit(budget), ..plan })
     }
 
     /// The proof of what a run of this plan promises.
     ///
     /// # Errors
     ///
-    /// [`Error::Parameter`] if the plan was changed and costs more than it says, or runs otherwise than it is charged.
+    /// [`Error::Accounting`] if there is no curve of it.
     pub fn certificate(
         &self,
         unit: &str,
         origin: Option<quietly_noise::Source>,
     ) -> Result<Certificate, Error> {
-        self.check()?;
         let [schema, rows] = self.always_public();
         let mut public =
             vec![schema, rows, "which table was read and when, and that this fit was made".into()];
-        if self.recipe.as_ref().is_some_and(|r| matches!(r.clip, Clip::Public { .. })) {
+        if let AnyAlgorithm::Recipe(recipe) = &self.algorithm
+            && matches!(recipe.clip, Clip::Public { .. })
+        {
             public.push("every row of the public table that thresholds were taken from".into());
         }
-        let asked = self.asked();
-        Certificate::priced(asked, self.sampler, &self.stages, self.priced(), public, unit, origin)
+        let price = Some((self.epsilon(), self.privacy.theorem()));
+        let (asked, sampler) = (self.asked(), self.sampler());
+        Certificate::priced(asked, sampler, self.stages(), price, public, unit, origin)
     }
 }
 
-/// A plan's stages ask for valid events only, so that nothing but the accountant refuses.
-pub(crate) fn accounting(error: Error) -> quietly_accounting::Error {
-    match error {
-        Error::Accounting(error) => error,
-        other => panic!("planning cannot fail otherwise: {other}"),
+impl PlanRecord {
+    /// Reads a plan file of this version or of any before. It is not priced.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Model`] if it is no plan.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        let wrong = |why: String| Error::Model { path: "the plan".into(), why };
+        let mut value = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
+        v3::rewrite_plan(&mut value);
+        serde_json::from_value(value).map_err(|e| wrong(e.to_string()))
+    }
+
+    /// Prices it again, and looks whether its releases are those of its algorithm.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] if they are not, or cost more than it says.
+    pub fn check(self) -> Result<Plan, Error> {
+        self.agrees()?;
+        let (sampler, stages) = self.expected();
+        Ok(Plan {
+            privacy: self.privacy.check(sampler, &stages)?,
+            link: self.link,
+            method: self.method,
+            shape: self.shape,
+            algorithm: self.algorithm,
+            expansion: self.expansion,
+            expected_loss: self.expected_loss,
+            warnings: self.warnings,
+        })
+    }
+
+    /// Whether it lists the releases of its algorithm, whatever their noise. Prices nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] if it does not.
+    pub(crate) fn agrees(&self) -> Result<(), Error> {
+        let want = "as it was planned";
+        let size = Shape::new(self.rows(), self.width()).is_ok();
+        Error::unless(size, "plan", want, "one for an absurd number of rows or features")?;
+        self.check_expansion()?;
+        let (algorithm, budget) = (&self.algorithm, self.budget());
+        let named = algorithm.link() == self.link && algorithm.method(budget) == self.method;
+        Error::unless(named, "plan", want, "one for another link or of another method")?;
+        let got = "one that claims privacy without noise, or none with it";
+        let noisy = self.method != Method::Exact;
+        Error::unless(noisy == budget.is_private(), "plan", want, got)?;
+        let sound = algorithm.check(self.shape, budget).is_ok();
+        Error::unless(sound, "plan", want, "one whose parameters no proof covers")?;
+        let (sampler, stages) = self.expected();
+        self.privacy.agrees(sampler, &stages)
+    }
+
+    /// The sampler and the releases of its algorithm.
+    fn expected(&self) -> (Sampler, Vec<Stage>) {
+        let sampler = Algorithm::sampler(&self.algorithm, self.shape);
+        (sampler, self.algorithm.stages(self.shape, self.budget(), 1.0))
     }
 }

@@ -1,10 +1,10 @@
 //! Tables that were grouped by secret step beforehand, so that a run reads them once.
 //!
-//! # Why the steps are what the theorem wants
+//! # Proof: steps from a key are a random allocation
 //!
 //! Random allocation is proven for records that are each in one of T steps, uniformly and on their own, unknown to whoever sees
 //! the model. Here the step of the i-th record of the table is a function of (key, i): ChaCha20 under a key of its own makes the words, from which
-//! steps are drawn with exact odds ([`Labels`]). The files of the table are named in order, and with their sizes, when it is prepared:
+//! steps are drawn with exact odds ([`Draw`]). The files of the table are named in order, and with their sizes, when it is prepared:
 //! a record's number does not change meanwhile. A worker that is asked twice writes the same bytes under the same name, so
 //! that no record is lost or doubled, whoever fails. To whoever cannot tell ChaCha20 from random words the steps are independent and
 //! uniform; that the promise is then a computational one, the certificate says.
@@ -12,7 +12,7 @@
 //! The key is drawn from the operating system, given to workers, never written down and forgotten when all parts are written. The
 //! prepared table itself tells the steps: it is as secret as the table and more.
 //!
-//! # Why one run may use it
+//! # Proof: one run for one partition
 //!
 //! Two runs over one allocation are not two independent draws: their prices do not add up as the theorem wants. The first run leaves
 //! its mark before it reads a row, and no other run is let in; once its model is safe, neither is that run. A copy of the folder that was
@@ -25,14 +25,17 @@ use std::{
     sync::Arc,
 };
 
-use quietly_data::{Part, Source, Unnamed};
-use quietly_noise::{Key, Stream};
+use quietly_data::{AtomicFile, Source, TablePart};
+use quietly_noise::Key;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    allocation::Allocation,
+    charge::Sampler,
     disk::{self, flush_name},
+    draw::Draw,
     error::Error,
-    pass::Labels,
+    release,
 };
 
 mod folder;
@@ -45,30 +48,6 @@ const USED: &str = "used";
 const STEPS: std::ops::RangeInclusive<u64> = 10..=1000;
 /// About how many bytes of a table are grouped at a time.
 const GROUPED: u64 = 256 << 20;
-
-/// How records came to their steps.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Allocation {
-    /// What tells it from others.
-    pub id: String,
-    /// How many steps there are.
-    pub steps: u64,
-    /// Where the steps came from.
-    pub randomness: String,
-    /// From a fixed seed: not for release.
-    pub test_only: bool,
-}
-
-impl fmt::Display for Allocation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Allocation { id, steps, randomness, .. } = self;
-        write!(
-            f,
-            "each row in one of {steps}, by its place: allocation {id}, {randomness}, which was then deleted"
-        )
-    }
-}
 
 /// A table that was prepared.
 #[derive(Clone, Serialize, Deserialize)]
@@ -91,8 +70,7 @@ pub struct Prepared {
 /// What a worker needs to prepare a part. **It holds the secret of all steps**, which is never printed.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Preparing {
-    secret: Vec<u8>,
-    steps: usize,
+    draw: Draw,
     folder: PathBuf,
 }
 
@@ -102,19 +80,13 @@ impl fmt::Debug for Preparing {
     }
 }
 
-impl Drop for Preparing {
-    fn drop(&mut self) {
-        self.secret.fill(0);
-    }
-}
-
 /// A part that is written, in a file without a name.
 #[must_use = "without a name the file is lost"]
 pub struct Grouped {
     sizes: Vec<u64>,
     path: PathBuf,
     /// None if it has its name.
-    file: Option<Unnamed>,
+    file: Option<AtomicFile>,
 }
 
 impl Grouped {
@@ -124,7 +96,7 @@ impl Grouped {
     ///
     /// [`Error::File`] if that cannot be done.
     pub fn closed(mut self) -> Result<Self, Error> {
-        let named = self.file.take().map_or(Ok(()), Unnamed::name);
+        let named = self.file.take().map_or(Ok(()), AtomicFile::commit);
         named.map_err(|e| told(&self.path, &e)).map(|()| self)
     }
 
@@ -148,12 +120,12 @@ impl Preparing {
     /// # Panics
     ///
     /// If this was not made by [`Prepared::begin`].
-    pub fn group(&self, number: usize, part: &Part) -> Result<Grouped, Error> {
-        let source = quietly_noise::Source::Seed(0);
-        let stream = Stream::from_secret(&self.secret, "steps", source).expect("a secret");
-        let mut labels = Labels::after(self.steps, part.before(), &stream);
+    pub fn group(&self, number: usize, part: &TablePart) -> Result<Grouped, Error> {
+        let groups = self.draw.groups().expect("each row is in one step") as usize;
+        let mut steps = self.draw.assignments(part.first_row());
+        let mut next = || steps.next().expect("there is always one");
         let path = self.folder.join(file(number));
-        let written = Source::regroup(part, &path, self.steps, &mut || labels.next(&stream));
+        let written = Source::regroup(part, &path, groups, &mut next);
         let (sizes, file) = written.map_err(|error| match error {
             quietly_data::Error::Unreadable { path: at, problem } if at == path => {
                 told(&path, &format!("this cannot be written: {problem}"))
@@ -185,16 +157,16 @@ impl Prepared {
         steps: usize,
         folder: &Path,
         key: &Key,
-    ) -> Result<(Self, Preparing, Vec<Part>), Error> {
+    ) -> Result<(Self, Preparing, Vec<TablePart>), Error> {
         Error::unless(
             STEPS.contains(&(steps as u64)),
             "steps",
             "from 10 to 1000 for one pass",
             steps,
         )?;
-        let parts = joined(source.parts()?.into_iter().filter(|part| part.records() > 0).collect());
+        let parts = joined(source.parts()?.into_iter().filter(|part| part.rows() > 0).collect());
         let folder::Opened { folder, lock, removed } = folder::open(folder, source.files())?;
-        let stream = key.stream("which rows belong to which step");
+        let draw = Sampler::Allocation { steps: steps as u64 }.draw(key.stream(release::STEPS));
         let id = key.stream("the name of an allocation").bits(0)?.word()?;
         let allocation = Allocation {
             id: format!("{id:016x}"),
@@ -202,7 +174,7 @@ impl Prepared {
             randomness: key.source().to_string(),
             test_only: !key.source().is_private(),
         };
-        let preparing = Preparing { secret: stream.secret().to_vec(), steps, folder };
+        let preparing = Preparing { draw, folder };
         let from = source.files().map(Into::into).collect();
         let (parts_of, _lock) = (Vec::new(), lock.map(Arc::new));
         let prepared =
@@ -220,9 +192,9 @@ impl Prepared {
         let path = folder.join(MANIFEST);
         let text = serde_json::to_string(&self).expect("plain fields");
         let write = || -> io::Result<()> {
-            let mut file = Unnamed::create(&path)?;
+            let mut file = AtomicFile::create(&path)?;
             file.write_all(text.as_bytes())?;
-            file.name()?;
+            file.commit()?;
             flush_name(&path)
         };
         write().map_err(|e| told(&path, &e))?;
@@ -269,7 +241,7 @@ impl Prepared {
     /// # Errors
     ///
     /// [`Error::Data`] if they are not there, or have other sizes.
-    pub fn steps(&self, folder: &Path) -> Result<Vec<Vec<Part>>, Error> {
+    pub fn steps(&self, folder: &Path) -> Result<Vec<Vec<TablePart>>, Error> {
         let mut steps = vec![Vec::new(); self.allocation.steps as usize];
         let folder = fs::canonicalize(folder).map_err(|e| told(folder, &e))?;
         for (number, sizes) in self.parts.iter().enumerate() {
@@ -279,10 +251,7 @@ impl Prepared {
             let groups = Source::open([&path], &Default::default())?.parts()?;
             let there: Vec<(usize, u64)> = there.map(|(step, records)| (step, *records)).collect();
             let fits = groups.len() == there.len()
-                && groups
-                    .iter()
-                    .zip(&there)
-                    .all(|(group, (_, records))| group.records() == *records);
+                && groups.iter().zip(&there).all(|(group, (_, records))| group.rows() == *records);
             if !fits {
                 return Err(told(&path, &"this is not what was prepared; prepare the table anew"));
             }
@@ -343,8 +312,8 @@ impl Prepared {
 }
 
 /// Consecutive row groups of a file, joined to parts of some size.
-fn joined(groups: Vec<Part>) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
+fn joined(groups: Vec<TablePart>) -> Vec<TablePart> {
+    let mut parts: Vec<TablePart> = Vec::new();
     for group in groups {
         match parts.last_mut() {
             Some(last) if last.path == group.path && last.bytes() + group.bytes() <= GROUPED => {

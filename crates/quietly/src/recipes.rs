@@ -6,23 +6,28 @@ use quietly_accounting::Neighbours;
 use quietly_data::{Private, Table};
 
 use crate::{
-    charge::{self, Charge, Sampler, Stage, normal_quantile},
-    descent::Residual,
-    design::WIDEST,
+    algorithm::{self, Access, Algorithm, Planned, Shape, mu},
+    budget::Budget,
+    charge::{Charge, Sampler, Stage, normal_quantile},
     error::Error,
     full_batch::{FIRST, MOMENT, NORM, SCALE, THRESHOLD},
-    method::Method,
-    model::Link,
-    plan::{Plan, Wishes},
+    link::Link,
+    metric::WIDEST,
+    privacy_plan::PrivacyPlan,
     progress::Watch,
-    release::Door,
-    rows_used,
+    release::{Door, depth},
+    residual::Residual,
     unit::Unit,
 };
 
-pub use self::parts::{Averaging, Clip, Noise, Pace, Recipe};
+pub use self::{
+    adassp::AdaSsp,
+    boosted_adassp::BoostedAdaSsp,
+    parts::{Averaging, Clip, Noise, Pace, Paper, Recipe, Sampling},
+    tukey_em::TukeyEm,
+};
 
-pub(crate) use self::tree::{Tree, depth};
+pub(crate) use self::tukey_em::warning as tukey_em_warning;
 
 mod adaptive_gd;
 mod adassp;
@@ -42,7 +47,6 @@ mod steps;
 #[cfg(test)]
 mod tests;
 mod threshold;
-mod tree;
 #[cfg(test)]
 mod trial;
 mod tukey_em;
@@ -54,7 +58,8 @@ const STAT: &str = "rows above a threshold";
 
 /// A run of a recipe.
 pub(crate) struct Run<'a> {
-    pub(crate) plan: &'a Plan,
+    pub(crate) plan: &'a PrivacyPlan,
+    pub(crate) shape: Shape,
     pub(crate) table: &'a Private<Table>,
     pub(crate) public: Option<&'a Table>,
     pub(crate) unit: &'a Unit,
@@ -62,163 +67,164 @@ pub(crate) struct Run<'a> {
     pub(crate) threads: usize,
 }
 
-impl Run<'_> {
-    /// The intercept and the weights, in units of the target's range.
-    pub(crate) fn fit(&mut self, watch: &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error> {
-        match self.plan.method {
-            Method::AdaSsp => adassp::fit(self, watch),
-            Method::BoostedAdaSsp => boosted_adassp::fit(self, watch),
-            Method::TukeyEm => tukey_em::fit(self, watch),
-            _ => descent::fit(self, watch),
-        }
-    }
+/// The intercept and the weights of a table in memory, by a fit in units of the target's range.
+fn in_memory(
+    run: algorithm::Run<'_, '_>,
+    link: Link,
+    fit: impl FnOnce(&mut Run<'_>, &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error>,
+) -> Result<(f64, Vec<f64>), Error> {
+    let (table, public) = run.data.table()?;
+    let used = run.data.rows_used()?;
+    let algorithm::Run { plan, shape, range, door, watch, .. } = run;
+    door.count_rows(plan, shape.rows, used)?;
+    let (unit, threads) = (Unit::new(link, range), door.threads());
+    let mut run = Run { plan, shape, table, public, unit: &unit, door, threads };
+    let (intercept, weights) = fit(&mut run, watch)?;
+    Ok(unit.back(intercept, weights))
 }
 
-/// Plans a method of the papers for a budget of `mu`; false if it is not one.
-pub(crate) fn plan(plan: &mut Plan, wishes: &Wishes, mu: f64) -> Result<bool, Error> {
-    let links = plan.method.about().links;
-    let want = match plan.link {
-        Link::Linear => "one for linear regression",
-        Link::Relu => "one for relu regression",
-        other => other.not_least_squares(),
-    };
-    let regression = matches!(plan.link, Link::Linear | Link::Relu);
-    let fine = regression && links.contains(&plan.link);
-    Error::unless(fine, "method", want, plan.method.name())?;
-    let Some((sampler, mut recipe)) = recipe(plan, wishes, mu)? else {
-        wishes.none(plan.method)?;
-        return statistics(plan, mu);
-    };
-    let unused = wishes.public && !matches!(recipe.clip, Clip::Public { .. });
+/// Parameters that a user may give beyond the defaults.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Parameters {
+    pub(crate) steps: Option<u64>,
+    pub(crate) step_size: Option<f64>,
+    pub(crate) radius: Option<f64>,
+    pub(crate) public: bool,
+}
+
+/// Plans a descent of the papers; `name` is what messages call it.
+pub(crate) fn plan(
+    (paper, name): (Paper, &str),
+    link: Link,
+    shape: Shape,
+    budget: Budget,
+    asked: &Parameters,
+) -> Result<Planned<Recipe>, Error> {
+    let mu = mu(budget);
+    let mut recipe = recipe(paper, link, shape, asked, mu)?;
+    let unused = asked.public && !matches!(recipe.clip, Clip::Public { .. });
     Error::unless(!unused, "public table", UNUSED, "given")?;
-    let unused = wishes.radius.is_some() && recipe.clip != Clip::Bound;
+    let unused = asked.radius.is_some() && recipe.clip != Clip::Bound;
     Error::unless(!unused, "radius", UNUSED, "given")?;
-    plan.sampler = sampler;
     // Whitening pays where the noise of the second moment is well below the moment itself.
-    let d = (plan.width + 1) as f64;
-    let blur = d.powf(1.5) / (MOMENT_SHARE.sqrt() * mu * plan.rows as f64);
+    let d = (shape.width + 1) as f64;
+    let blur = d.powf(1.5) / (MOMENT_SHARE.sqrt() * mu * shape.rows as f64);
     // Each resolves directions that the one before lost in its noise.
     recipe.whitenings = recipe.whitenings.min(match blur {
-        _ if plan.width > WIDEST => 0,
+        _ if shape.width > WIDEST => 0,
         b if b < 0.015 => 3,
         b if b < 0.13 => 2,
         b if b < 0.25 => 1,
         _ => 0,
     });
-    let neighbours = plan.budget.neighbours();
-    plan.calibrate(|noise| recipe.stages(sampler, neighbours, mu, noise))?;
-    recipe.step_size = recipe.step(plan);
-    if let Some(step) = wishes.step_size {
+    let privacy = Algorithm::plan(&recipe, shape, budget)?;
+    recipe.step_size = recipe.step(&privacy, shape);
+    if let Some(step) = asked.step_size {
         Error::unless(step > 0.0 && step < 1e6, "step size", "above 0 and below 1e6", step)?;
         recipe.step_size = step;
     }
+    let mut warnings = Vec::new();
     if recipe.whitenings == 0 && !matches!(recipe.pace, Pace::PerRow { .. }) {
-        plan.warnings.push(format!(
-            "{} takes features for centred, of like size and hardly correlated; where they are not, it may diverge. \
-             --method auto does not.",
-            plan.method.name()
+        warnings.push(format!(
+            "{name} takes features for centred, of like size and hardly correlated; where they are not, it may diverge. \
+             --method auto does not."
         ));
     }
     if recipe.clip == Clip::Stat {
-        let apart = plan.rows as f64 / (recipe.steps as f64 * threshold::STAT_PART as f64);
-        let enough = 3.0 * plan.noise(STAT);
-        if apart < 2.0 * enough {
-            plan.warnings.push(format!(
-                "a step sets about {apart:.0} rows apart for its threshold, and a count of them has noise of {:.0}: the lowest \
-                 threshold will be taken, and nothing learnt. Take more rows or fewer steps.",
-                plan.noise(STAT)
+        let apart = shape.rows as f64 / (recipe.steps as f64 * threshold::STAT_PART as f64);
+        let noise = privacy.noise(STAT);
+        if apart < 2.0 * (3.0 * noise) {
+            warnings.push(format!(
+                "a step sets about {apart:.0} rows apart for its threshold, and a count of them has noise of {noise:.0}: the lowest \
+                 threshold will be taken, and nothing learnt. Take more rows or fewer steps."
             ));
         }
     }
-    plan.expected_loss = recipe.noise_in_a_step(plan).powi(2) / recipe.steps as f64;
-    plan.recipe = Some(recipe);
-    Ok(true)
+    let expected_loss = recipe.noise_in_a_step(&privacy, shape).powi(2) / recipe.steps as f64;
+    Ok(Planned { expected_loss, warnings, ..Planned::new(recipe, shape, privacy) })
 }
 
-/// Plans a method that is no descent; false if it is none of the papers'.
-fn statistics(plan: &mut Plan, mu: f64) -> Result<bool, Error> {
-    let shape = plan.clone();
-    match plan.method {
-        Method::AdaSsp | Method::BoostedAdaSsp | Method::TukeyEm if plan.width > WIDEST => {
-            return Err(Error::TooLarge {
-                what: "a least-squares fit in closed form",
-                needed: format!("{:.0e} operations", (plan.width as f64).powi(3) * 17.0),
-                instead: "take at most 1000 features, or another method",
-            });
-        }
-        Method::AdaSsp => plan.calibrate(|noise| adassp::stages(&shape, mu, noise))?,
-        Method::BoostedAdaSsp => {
-            plan.calibrate(|noise| boosted_adassp::stages(&shape, mu, noise))?
-        }
-        Method::TukeyEm => {
-            plan.stages = tukey_em::stages(plan);
-            // A promise leaves no δ beside it: the count takes Laplace noise, priced under the dearer relation.
-            let share = rows_used::PURE_SHARE * plan.budget.epsilon().min(100.0);
-            plan.stages.push(rows_used::pure_stage(share, Neighbours::ReplaceOne, plan.sampler));
-            let event = charge::event(plan.sampler, &plan.stages)?;
-            let (neighbours, delta) = (plan.budget.neighbours(), plan.budget.delta());
-            plan.epsilon = quietly_accounting::epsilon(&event, neighbours, delta)?.upper;
-            plan.warnings.extend(tukey_em::warning(plan));
-        }
-        _ => return Ok(false),
+/// Refuses tables that are too wide for a closed form.
+pub(crate) fn check_width(shape: Shape) -> Result<(), Error> {
+    if shape.width <= WIDEST {
+        return Ok(());
     }
-    plan.expected_loss = f64::INFINITY;
-    Ok(true)
+    Err(Error::TooLarge {
+        what: "a least-squares fit in closed form",
+        needed: format!("{:.0e} operations", (shape.width as f64).powi(3) * 17.0),
+        instead: "take at most 1000 features, or another method",
+    })
 }
 
-/// What a wish must be that a method has no use for.
+/// What a parameter must be that a method has no use for.
 const UNUSED: &str = "left out with this method, which has no use for it";
 
-impl Wishes {
-    /// Refuses wishes for a method that has no use for any, but for steps of one pass.
-    fn none(&self, method: Method) -> Result<(), Error> {
-        let steps = method == Method::OnePass || self.steps.is_none();
-        Error::unless(steps, "steps", UNUSED, "given")?;
+impl Parameters {
+    /// Refuses parameters for a method that has no use for any, but for steps where it has them.
+    pub(crate) fn none(&self, has_steps: bool) -> Result<(), Error> {
+        Error::unless(has_steps || self.steps.is_none(), "steps", UNUSED, "given")?;
         Error::unless(self.step_size.is_none(), "step size", UNUSED, "given")?;
         Error::unless(self.radius.is_none(), "radius", UNUSED, "given")?;
         Error::unless(!self.public, "public table", UNUSED, "given")
     }
 }
 
-/// The sampler and the parts of a method.
-fn recipe(plan: &Plan, wishes: &Wishes, mu: f64) -> Result<Option<(Sampler, Recipe)>, Error> {
-    Ok(Some(match plan.method {
-        Method::DpSsgd => dp_ssgd::recipe(plan, wishes)?,
-        Method::DpAmbssgd => dp_ambssgd::recipe(wishes)?,
-        Method::DpAmbssgdPublished => dp_ambssgd::published(wishes)?,
-        Method::DpGlmtron => dp_glmtron::recipe(plan, wishes)?,
-        Method::DpMbglmtron => dp_mbglmtron::recipe(wishes)?,
-        Method::DpMbglmtronPublished => dp_mbglmtron::published(wishes)?,
-        Method::DpTaglmtron => dp_taglmtron::recipe(plan, wishes)?,
-        Method::DpPgd => dp_pgd::recipe(plan.link, wishes)?,
-        Method::DpSgd => dp_sgd::recipe(plan.link, wishes)?,
-        Method::DpSgdOnePass => dp_sgd::one_pass(wishes)?,
-        Method::DpSgdOneRow => dp_sgd::one_row(plan, wishes)?,
-        Method::AdaptiveGd => adaptive_gd::recipe(plan, wishes, mu)?,
-        _ => return Ok(None),
-    }))
+/// The parts of a method.
+fn recipe(
+    paper: Paper,
+    link: Link,
+    shape: Shape,
+    asked: &Parameters,
+    mu: f64,
+) -> Result<Recipe, Error> {
+    match paper {
+        Paper::DpSsgd => dp_ssgd::recipe(shape, asked),
+        Paper::DpAmbssgd => dp_ambssgd::recipe(asked),
+        Paper::DpAmbssgdPublished => dp_ambssgd::published(asked),
+        Paper::DpGlmtron => dp_glmtron::recipe(shape, asked),
+        Paper::DpMbglmtron => dp_mbglmtron::recipe(asked),
+        Paper::DpMbglmtronPublished => dp_mbglmtron::published(asked),
+        Paper::DpTaglmtron => dp_taglmtron::recipe(shape, asked),
+        Paper::DpPgd => dp_pgd::recipe(link, asked),
+        Paper::DpSgd => dp_sgd::recipe(link, asked),
+        Paper::DpSgdOnePass => dp_sgd::one_pass(asked),
+        Paper::DpSgdOneRow => dp_sgd::one_row(shape, asked),
+        Paper::AdaptiveGd => adaptive_gd::recipe(link, shape, asked, mu),
+    }
 }
 
-/// The questions of a plan's method under its sampler, whatever their noise; none if they do not go together.
-pub(crate) fn questions(plan: &Plan) -> Option<Vec<Stage>> {
-    let (sampler, neighbours) = (plan.sampler, plan.budget.neighbours());
-    let full = sampler == Sampler::Full && plan.recipe.is_none();
-    match plan.method {
-        Method::AdaSsp => return full.then(|| adassp::stages(plan, 1.0, 1.0)),
-        Method::BoostedAdaSsp => return full.then(|| boosted_adassp::stages(plan, 1.0, 1.0)),
-        Method::TukeyEm => return full.then(|| tukey_em::stages(plan)),
-        _ => {}
+impl Algorithm for Recipe {
+    type Fitted = (f64, Vec<f64>);
+
+    fn sampler(&self, _: Shape) -> Sampler {
+        Recipe::sampler(self)
     }
-    let recipe = plan.recipe.as_ref()?;
-    let plain = recipe.noise != Noise::Tree && recipe.clip != Clip::Stat;
-    let right = match sampler {
-        Sampler::Full | Sampler::Allocation { .. } => plain,
-        // A replaced row of a Poisson sample is priced for sums only.
-        Sampler::Poisson { .. } => plain && !matches!(recipe.clip, Clip::Falling { .. }),
-        Sampler::Parts { .. } => true,
-        _ => false,
-    };
-    right.then(|| recipe.stages(sampler, neighbours, 1.0, 1.0))
+
+    fn stages(&self, _: Shape, budget: Budget, noise: f64) -> Vec<Stage> {
+        self.releases(budget.neighbours(), mu(budget), noise)
+    }
+
+    fn check(&self, _: Shape, budget: Budget) -> Result<(), Error> {
+        budget.unless_pure()?;
+        let plain = self.noise != Noise::Tree && self.clip != Clip::Stat;
+        let right = match self.sampling {
+            Sampling::FullBatch | Sampling::RandomAllocation => plain,
+            // A replaced row of a Poisson sample is priced for sums only.
+            Sampling::Poisson { .. } => plain && !matches!(self.clip, Clip::Falling { .. }),
+            Sampling::Partition => true,
+        };
+        let steps = (1..=65_535).contains(&self.steps) && self.whitenings <= MOST_WHITENINGS;
+        let got = "one whose parts do not go together";
+        Error::unless(right && steps, "plan", "as it was planned", got)
+    }
+
+    fn access(&self) -> Access {
+        Access::Rows
+    }
+
+    fn fit(&self, run: algorithm::Run<'_, '_>) -> Result<(f64, Vec<f64>), Error> {
+        in_memory(run, self.link(), |run, watch| descent::fit(self, run, watch))
+    }
 }
 
 /// Shares of μ² for the norm of the rows, the second moment, and a threshold or bound found once.
@@ -233,10 +239,10 @@ const THRESHOLD_SHARE: f64 = 0.1;
 impl Recipe {
     /// The questions, where a step is worth 1/noise for a row that is there or not, and the whole budget is worth `mu` under
     /// the relation, for a row that is there or not.
-    fn stages(&self, sampler: Sampler, neighbours: Neighbours, mu: f64, noise: f64) -> Vec<Stage> {
+    fn releases(&self, neighbours: Neighbours, mu: f64, noise: f64) -> Vec<Stage> {
         // A replaced row moves a Gaussian sum twice as far: the same share is worth twice the μ. Random allocation asks
         // for the price of a row that is there or not, under either relation.
-        let allocation = matches!(sampler, Sampler::Allocation { .. });
+        let allocation = self.sampling == Sampling::RandomAllocation;
         let price = |mu: f64, all_rows: bool, purpose: &str, level: f64| {
             if neighbours == Neighbours::ReplaceOne && (all_rows || !allocation) {
                 Charge::quantile(purpose, level, 2.0 * mu, Neighbours::ReplaceOne)
@@ -259,7 +265,7 @@ impl Recipe {
         }
         let mut gradient = Charge::sum(GRADIENT, noise);
         if self.noise == Noise::Tree {
-            let depth = tree::depth(self.steps);
+            let depth = depth(self.steps);
             gradient = Charge::sum(GRADIENT, noise * (depth as f64).sqrt());
             gradient.times = depth;
         }
@@ -276,7 +282,7 @@ impl Recipe {
                 stages.push(Stage::new("steps", steps, vec![gradient]));
             }
             Clip::Falling { level } => {
-                let full = sampler == Sampler::Full;
+                let full = self.sampling == Sampling::FullBatch;
                 let first = if full { (0.04 * steps as f64).sqrt() } else { 1.0 };
                 let first = price(first / noise, full, FIRST, level);
                 stages.push(Stage::new("scale", 1, vec![first]));
@@ -298,6 +304,11 @@ impl Recipe {
         stages
     }
 
+    /// How a prediction follows from the weighted sum.
+    pub(crate) fn link(&self) -> Link {
+        if self.residual == Residual::Squared { Link::Linear } else { Link::Relu }
+    }
+
     /// The level of the clip, or how much of the curvature it leaves.
     fn left(&self) -> f64 {
         match self.clip {
@@ -308,18 +319,18 @@ impl Recipe {
 
     /// The noise of a step's mean gradient over the size of the residuals, per unit of step: d·θ·m/(q·rows), twice that
     /// through max(u, 0), where half of the curvature is.
-    fn noise_in_a_step(&self, plan: &Plan) -> f64 {
+    fn noise_in_a_step(&self, plan: &PrivacyPlan, shape: Shape) -> f64 {
         let level = self.left().min(0.98);
         let noise = plan.noise(GRADIENT);
-        let d = (plan.width + 1) as f64;
+        let d = (shape.width + 1) as f64;
         let stretch = self.residual.stretch();
-        stretch * d * normal_quantile(0.5 * (1.0 + level)) * noise / (level * self.rows(plan))
+        stretch * d * normal_quantile(0.5 * (1.0 + level)) * noise / (level * self.rows(shape))
     }
 
     /// How many rows a step sees, about.
-    fn rows(&self, plan: &Plan) -> f64 {
-        let rows = plan.rows as f64;
-        match plan.sampler {
+    fn rows(&self, shape: Shape) -> f64 {
+        let rows = shape.rows as f64;
+        match self.sampler() {
             Sampler::Full => rows,
             Sampler::Allocation { steps } => rows / steps as f64,
             Sampler::Parts { .. } if self.clip == Clip::Stat => {
@@ -332,14 +343,14 @@ impl Recipe {
     }
 
     /// The step for a mean gradient.
-    fn step(&self, plan: &Plan) -> f64 {
-        let d = (plan.width + 1) as f64;
+    fn step(&self, plan: &PrivacyPlan, shape: Shape) -> f64 {
+        let d = (shape.width + 1) as f64;
         match self.pace {
             // Stationary noise stays below a quarter of the residuals, β·A/(2 - β) ≤ 1/4, as long as there are steps enough
             // to arrive.
             Pace::Curvature => {
                 let least = (10.0 / self.steps as f64).min(0.5);
-                let beta = (0.25 / self.noise_in_a_step(plan).powi(2)).clamp(least, 1.0);
+                let beta = (0.25 / self.noise_in_a_step(plan, shape).powi(2)).clamp(least, 1.0);
                 self.residual.stretch() * beta / self.left()
             }
             Pace::PerRow { most } => {
@@ -358,9 +369,9 @@ fn noise_of(charge: &Charge) -> f64 {
     }
 }
 
-/// The steps that were wished for, or `usual`.
-fn steps(wishes: &Wishes, usual: u64) -> Result<u64, Error> {
-    let steps = wishes.steps.unwrap_or(usual);
+/// The steps that were asked for, or `usual`.
+fn steps(asked: &Parameters, usual: u64) -> Result<u64, Error> {
+    let steps = asked.steps.unwrap_or(usual);
     Error::unless((1..=65_535).contains(&steps), "steps", "from 1 to 65535", steps)?;
     Ok(steps)
 }

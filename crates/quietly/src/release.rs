@@ -9,29 +9,120 @@ use std::num::NonZero;
 use quietly_accounting::Neighbours;
 use quietly_data::Private;
 use quietly_noise::{
-    Correlated, DiscreteLaplace, ExponentialMechanism, Key, Ratio, RoundedNormal, Source, Stream,
+    CorrelatedNoise, DiscreteLaplace, ExponentialMechanism, Key, Ratio, RoundedNormal, Source,
+    Stream,
 };
 
 use crate::{
-    charge::{Mechanism, Stage},
+    charge::{Mechanism, Sampler, Stage},
+    draw::Draw,
     error::Error,
     journal::{Journal, Release},
     rows_used::RowsUsed,
 };
 
 mod replay;
+mod tree;
+
+use self::tree::TreeAggregation;
+pub(crate) use self::tree::depth;
 
 /// Levels of quantiles are multiples of 2^-LEVEL_BITS, so that scores are integers.
 pub(crate) const LEVEL_BITS: u32 = 10;
 
-/// A sum of integer vectors to each of which one row contributes a bounded one.
-pub(crate) struct LatticeSum {
-    /// The exact sum.
-    pub(crate) sum: Private<Vec<i64>>,
-    /// The most that one row's vector can measure: in the Euclidean norm, and in the 1-norm for Laplace noise.
-    pub(crate) bound: f64,
-    /// What one unit of the integers is worth.
-    pub(crate) unit: f64,
+/// The stream that batches are drawn from.
+pub(crate) const STEPS: &str = "which rows belong to which step";
+
+/// A norm of vectors of integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Norm {
+    /// The sum of absolute values.
+    L1,
+    /// The Euclidean norm.
+    L2,
+    /// That of a symmetric matrix of this size, of which the sum holds the upper triangle, row by row.
+    Frobenius {
+        /// How many rows the matrix has.
+        size: usize,
+    },
+}
+
+/// What one unit of privacy can add to a sum of integers, and what these are worth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sensitivity {
+    /// The most that the vector of one unit of privacy measures, in steps of the lattice.
+    pub bound: f64,
+    /// What one step of the lattice is worth.
+    pub unit: f64,
+    /// In which norm it is measured.
+    pub norm: Norm,
+}
+
+impl Sensitivity {
+    /// A bound in the Euclidean norm.
+    pub fn l2(bound: f64, unit: f64) -> Self {
+        Sensitivity { bound, unit, norm: Norm::L2 }
+    }
+
+    /// A bound in the 1-norm.
+    pub fn l1(bound: f64, unit: f64) -> Self {
+        Sensitivity { bound, unit, norm: Norm::L1 }
+    }
+
+    /// A bound in the Frobenius norm, of symmetric matrices of this size.
+    pub fn frobenius(bound: f64, unit: f64, size: usize) -> Self {
+        Sensitivity { bound, unit, norm: Norm::Frobenius { size } }
+    }
+}
+
+/// An exact sum of integer vectors, one for every unit of privacy, together with its sensitivity.
+///
+/// The sensitivity is public. It stands outside of [`Private`], so that it cannot be computed from rows.
+#[must_use = "a private sum is of no use until it is released"]
+pub(crate) struct BoundedSum {
+    values: Private<Vec<i64>>,
+    sensitivity: Sensitivity,
+}
+
+impl BoundedSum {
+    pub(crate) fn new(values: Private<Vec<i64>>, sensitivity: Sensitivity) -> Self {
+        BoundedSum { values, sensitivity }
+    }
+}
+
+/// How many units of privacy fall into each bin: each of them into one.
+#[must_use = "private counts are of no use until something about them is released"]
+pub(crate) struct Histogram(Private<Vec<u64>>);
+
+impl Histogram {
+    pub(crate) fn new(counts: Private<Vec<u64>>) -> Self {
+        Histogram(counts)
+    }
+
+    /// The same counts, for a second release about them.
+    pub(crate) fn copy(&self) -> Self {
+        Histogram(self.0.as_ref().map(Vec::clone))
+    }
+
+    /// How many units are in bins after this one.
+    pub(crate) fn above(&self, bin: usize) -> Private<u64> {
+        self.0.as_ref().map(|counts| counts[bin + 1..].iter().sum())
+    }
+
+    /// How many units there are in all bins.
+    pub(crate) fn total(&self) -> Private<u64> {
+        self.0.as_ref().map(|counts| counts.iter().sum())
+    }
+}
+
+/// A noisy sum as a descent sees it: the sum, not the mean.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Released {
+    pub(crate) values: Vec<f64>,
+    /// The standard deviation of the noise of one release; where noise is correlated, before that.
+    pub(crate) std: f64,
+    /// The noisy sum of all steps so far, where tree aggregation knows it better than the sum of `values`.
+    pub(crate) prefix: Option<Vec<f64>>,
 }
 
 /// What a mechanism with a proof of its own is to keep.
@@ -89,6 +180,8 @@ struct Open {
     stream: Stream,
     left: u64,
     used: u64,
+    /// The nodes so far, where sums are released by a tree.
+    tree: Option<TreeAggregation>,
 }
 
 impl Door {
@@ -104,7 +197,14 @@ impl Door {
                 let purpose = charge.purpose.clone();
                 assert!(open.iter().all(|o| o.purpose != purpose), "{purpose} is planned twice");
                 let (stream, left) = (key.stream(&purpose), charge.times * stage.steps);
-                open.push(Open { purpose, mechanism: charge.mechanism, stream, left, used: 0 });
+                open.push(Open {
+                    purpose,
+                    mechanism: charge.mechanism,
+                    stream,
+                    left,
+                    used: 0,
+                    tree: None,
+                });
             }
         }
         Door {
@@ -150,6 +250,13 @@ impl Door {
             witness.push(Witnessed { purpose: purpose.into(), values: values.to_vec(), bound });
             values.fill(0);
         }
+    }
+
+    /// The same for a sum.
+    #[cfg(test)]
+    fn seen(&mut self, purpose: &str, mut sum: Vec<i64>, bound: f64) -> Vec<i64> {
+        self.see(purpose, &mut sum, Some(bound));
+        sum
     }
 
     /// How many threads may work.
@@ -199,18 +306,18 @@ impl Door {
         compute(value.declassify())
     }
 
-    /// A stream for sampling, apart from all noise.
-    pub(crate) fn sampling(&self) -> Stream {
-        self.key.stream("which rows belong to which step")
+    /// Draws who is in which step, from a stream that no noise is drawn from. A run has one such draw.
+    pub(crate) fn draw(&self, sampler: Sampler) -> Draw {
+        sampler.draw(self.key.stream(STEPS))
     }
 
     /// The same for a sum, of as many numbers as is asked for now.
     fn told_sum(
         &mut self,
         purpose: &str,
-        what: &LatticeSum,
+        what: &BoundedSum,
     ) -> Result<Option<(Vec<f64>, f64)>, Error> {
-        let length = what.sum.as_ref().map(Vec::len).declassify();
+        let length = what.values.as_ref().map(Vec::len).declassify();
         match self.told(purpose)? {
             Some(Release::Sum { values, noise, .. }) if values.len() == length => {
                 Ok(Some((values, noise)))
@@ -220,22 +327,66 @@ impl Door {
         }
     }
 
-    /// A noisy sum, and the standard deviation of its noise, both in real units.
+    /// Releases the sums of this name by tree aggregation: the plan has noise and count for it.
+    pub(crate) fn aggregate_by_tree(&mut self, purpose: &str) {
+        self.open_mut(purpose).tree = Some(TreeAggregation::default());
+    }
+
+    /// The noisy sum of the next step, with the noise that is planned: independent, correlated or by a tree.
+    pub(crate) fn release(&mut self, purpose: &str, what: BoundedSum) -> Result<Released, Error> {
+        if let Some(mut tree) = self.open_mut(purpose).tree.take() {
+            let released = tree.add(self, purpose, what);
+            self.open_mut(purpose).tree = Some(tree);
+            return released;
+        }
+        let (values, std) = match self.planned(purpose) {
+            Mechanism::Mixed { .. } => self.mixed_sum(purpose, what)?,
+            _ => self.sum(purpose, what)?,
+        };
+        Ok(Released { values, std, prefix: None })
+    }
+
+    /// A sum with the planned noise, and the size of that noise, both in real units: the standard deviation of Gaussian
+    /// noise, on the diagonal of a matrix, or the scale of discrete Laplace noise.
+    ///
+    /// # Panics
+    ///
+    /// If it is not planned as a sum, or with noise for another norm.
     pub(crate) fn sum(
         &mut self,
         purpose: &str,
-        what: LatticeSum,
+        what: BoundedSum,
     ) -> Result<(Vec<f64>, f64), Error> {
         if let Some(told) = self.told_sum(purpose, &what)? {
             return Ok(told);
         }
-        let threads = self.threads;
-        let mut sum = what.sum.declassify();
+        let BoundedSum { values, sensitivity } = what;
+        let sum = values.declassify();
         #[cfg(test)]
-        self.see(purpose, &mut sum, Some(what.bound));
+        let sum = self.seen(purpose, sum, sensitivity.bound);
+        match (self.planned(purpose), sensitivity.norm) {
+            (Mechanism::Laplace { .. }, norm) => {
+                // All norms of one number are equal.
+                assert!(norm == Norm::L1 || sum.len() == 1, "{purpose} is bounded in the 1-norm");
+                self.laplace(purpose, sum, sensitivity)
+            }
+            (_, Norm::Frobenius { size }) => self.matrix(purpose, size, sum, sensitivity),
+            // The Euclidean norm is at most the 1-norm.
+            (_, Norm::L1 | Norm::L2) => self.vector(purpose, sum, sensitivity),
+        }
+    }
+
+    /// Gaussian noise in every coordinate.
+    fn vector(
+        &mut self,
+        purpose: &str,
+        mut sum: Vec<i64>,
+        Sensitivity { bound, unit, .. }: Sensitivity,
+    ) -> Result<(Vec<f64>, f64), Error> {
+        let threads = self.threads;
         let (noise, stream, step) = self.gaussian(purpose);
         let corner = (sum.len() as f64).sqrt();
-        let (bound, unit) = coarsened(&mut sum, what.bound, what.unit, noise, corner);
+        let (bound, unit) = coarsened(&mut sum, bound, unit, noise, corner);
         let scale = above(noise * bound);
         RoundedNormal::new(scale)?.add_threads(stream, step, &mut sum, threads)?;
         Ok(self.released(purpose, &sum, unit, scale * unit))
@@ -249,66 +400,60 @@ impl Door {
     /// # Panics
     ///
     /// If the noise is too large for the lattice: planners of networks choose one that has room.
-    pub(crate) fn mixed_sum(&mut self, purpose: &str, what: LatticeSum) -> Result<Vec<f64>, Error> {
+    fn mixed_sum(&mut self, purpose: &str, what: BoundedSum) -> Result<(Vec<f64>, f64), Error> {
         let threads = self.threads;
-        let mut sum = what.sum.declassify();
+        let BoundedSum { values, sensitivity: Sensitivity { bound, unit, .. } } = what;
+        let mut sum = values.declassify();
         #[cfg(test)]
-        self.see(purpose, &mut sum, Some(what.bound));
+        self.see(purpose, &mut sum, Some(bound));
         let (mechanism, stream, step) = self.enter(purpose);
         let Mechanism::Mixed { noise, mixing } = mechanism else {
             panic!("{purpose} is not planned with mixed noise");
         };
-        let scale = above(noise * what.bound);
+        let scale = above(noise * bound);
         assert!(scale <= MOST_NOISE, "a lattice with room for the noise");
-        let noise = Correlated::toeplitz(scale, &mixing.coefficients()?)?;
+        let noise = CorrelatedNoise::toeplitz(scale, &mixing.coefficients()?)?;
         noise.add_threads(stream, step, &mut sum, threads)?;
-        Ok(sum.iter().map(|&s| s as f64 * what.unit).collect())
+        Ok((sum.iter().map(|&s| s as f64 * unit).collect(), scale * unit))
     }
 
-    /// A sum with discrete Laplace noise in every coordinate, and the scale of it, both in real units.
-    pub(crate) fn laplace(
+    /// Discrete Laplace noise in every coordinate.
+    fn laplace(
         &mut self,
         purpose: &str,
-        what: LatticeSum,
+        mut sum: Vec<i64>,
+        Sensitivity { bound, unit, .. }: Sensitivity,
     ) -> Result<(Vec<f64>, f64), Error> {
-        let mut sum = what.sum.declassify();
-        #[cfg(test)]
-        self.see(purpose, &mut sum, Some(what.bound));
         let (mechanism, stream, step) = self.enter(purpose);
         let Mechanism::Laplace { scale } = mechanism else {
             panic!("{purpose} is not planned with Laplace noise");
         };
         // A vector of ones measures its length in the 1-norm.
         let corner = sum.len() as f64;
-        let (bound, unit) = coarsened(&mut sum, what.bound, what.unit, scale, corner);
+        let (bound, unit) = coarsened(&mut sum, bound, unit, scale, corner);
         let scale = ratio_above(above(scale * bound))?;
         DiscreteLaplace::new(scale)?.add(stream, step, &mut sum)?;
-        Ok((sum.iter().map(|&s| s as f64 * unit).collect(), scale.value() * unit))
+        Ok(self.released(purpose, &sum, unit, scale.value() * unit))
     }
 
-    /// A noisy sum of symmetric matrices, given and returned as upper triangles, row by row.
+    /// Gaussian noise for symmetric matrices, given and returned as upper triangles, row by row.
     ///
-    /// `bound` is the most that one row's matrix measures in the Frobenius norm. The noise is
+    /// The bound is the most that the matrix of one unit measures in the Frobenius norm. The noise is
     /// N(0, s²) on the diagonal and N(0, s²/2) beside it: with off-diagonal entries counted
     /// √2-fold the vector's norm is the Frobenius norm, the noise is N(0, s²) on every entry, and
     /// dividing by √2 again is post-processing.
-    pub(crate) fn matrix(
+    fn matrix(
         &mut self,
         purpose: &str,
         size: usize,
-        what: LatticeSum,
+        mut sum: Vec<i64>,
+        Sensitivity { bound, unit, .. }: Sensitivity,
     ) -> Result<(Vec<f64>, f64), Error> {
-        if let Some(told) = self.told_sum(purpose, &what)? {
-            return Ok(told);
-        }
         let threads = self.threads;
-        let mut sum = what.sum.declassify();
-        #[cfg(test)]
-        self.see(purpose, &mut sum, Some(what.bound));
         let (noise, stream, step) = self.gaussian(purpose);
         assert_eq!(sum.len(), size * (size + 1) / 2, "an upper triangle");
         // In the Frobenius norm a matrix of ones measures its size.
-        let (bound, unit) = coarsened(&mut sum, what.bound, what.unit, noise, size as f64);
+        let (bound, unit) = coarsened(&mut sum, bound, unit, noise, size as f64);
         let scale = above(noise * bound);
         let place = |row: usize| row * size - row * (row + 1) / 2 + row;
         let mut diagonal: Vec<i64> = (0..size).map(|row| sum[place(row)]).collect();
@@ -324,14 +469,14 @@ impl Door {
 
     /// The index of a threshold below which about `level` of all values lie.
     ///
-    /// `counts[k]` says how many values lie above threshold k-1 and not above threshold k; the last
+    /// Bin k counts the values that lie above threshold k-1 and not above threshold k; the last
     /// one, how many lie above all thresholds. The bin that holds the quantile scores highest: see
     /// [`scores`].
     pub(crate) fn quantile(
         &mut self,
         purpose: &str,
         level: f64,
-        counts: Private<Vec<u64>>,
+        Histogram(counts): Histogram,
     ) -> Result<usize, Error> {
         // The last bin has no threshold.
         let choices = counts.as_ref().map(|counts| counts.len() - 1).declassify();
@@ -407,15 +552,6 @@ impl Door {
         work.transpose().map_err(|_| Error::Stopped)
     }
 
-    /// Private work that may have run out of random bits, which no row decides, and cannot fail otherwise.
-    pub(crate) fn unless_exhausted<T>(
-        work: Private<Result<T, Error>>,
-    ) -> Result<Private<T>, Error> {
-        // Whatever it says, no more than this leaves.
-        let exhausted = quietly_noise::Error::Exhausted { step: 0, coordinate: 0 };
-        work.transpose().map_err(|_| exhausted.into())
-    }
-
     fn gaussian(&mut self, purpose: &str) -> (f64, &Stream, u64) {
         let (mechanism, stream, step) = self.enter(purpose);
         let Mechanism::Gaussian { noise } = mechanism else {
@@ -425,11 +561,15 @@ impl Door {
     }
 
     fn enter(&mut self, purpose: &str) -> (Mechanism, &Stream, u64) {
-        let open = self.open.iter_mut().find(|o| o.purpose == purpose);
-        let open = open.unwrap_or_else(|| panic!("{purpose} is not in the plan"));
+        let open = self.open_mut(purpose);
         assert!(open.left > 0, "{purpose} is used up");
         (open.left, open.used) = (open.left - 1, open.used + 1);
         (open.mechanism, &open.stream, open.used - 1)
+    }
+
+    fn open_mut(&mut self, purpose: &str) -> &mut Open {
+        let open = self.open.iter_mut().find(|o| o.purpose == purpose);
+        open.unwrap_or_else(|| panic!("{purpose} is not in the plan"))
     }
 }
 

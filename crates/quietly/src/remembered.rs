@@ -4,12 +4,11 @@
 //! all of that is the same, number by number: a memory that were wrong would cost time, and no privacy.
 use std::sync::Mutex;
 
-use quietly_accounting::{Answer, Calibration, Neighbours, calibrate};
+use quietly_accounting::{Calibration, Neighbours, PrivacyBound, calibrate};
 
 use crate::{
-    charge::{self, Sampler, Stage},
+    charge::{self, Sampler, Stage, accounting},
     error::Error,
-    plan::accounting,
 };
 
 /// What was found for what, the latest last.
@@ -49,7 +48,7 @@ pub(crate) struct Search {
 }
 
 /// What a search has found: a noise, the questions at that noise, and their price.
-type Found = (f64, Vec<Stage>, Answer);
+type Found = (f64, Vec<Stage>, PrivacyBound);
 
 /// By the questions at a noise where searches begin, which tell them apart.
 static FOUND: Memory<(Search, Vec<Stage>), Found> = Memory::new();
@@ -59,7 +58,7 @@ impl Search {
     pub(crate) fn run(
         self,
         stages: impl Fn(f64) -> Vec<Stage>,
-    ) -> Result<(Vec<Stage>, Answer), quietly_accounting::Error> {
+    ) -> Result<(Vec<Stage>, PrivacyBound), quietly_accounting::Error> {
         let key = (self, stages(1.0));
         if let Some((noise, before, price)) = FOUND.get(&key)
             && stages(noise) == before
@@ -122,7 +121,7 @@ mod tests {
         assert_eq!(search(1.25).run(counted).unwrap(), first);
         assert_eq!(calls.get(), 2, "it was not searched for again");
         // Another budget, or another relation, is another search.
-        let multiplier = |found: &(Vec<Stage>, Answer)| found.0[0].charges[0].multiplier();
+        let multiplier = |found: &(Vec<Stage>, PrivacyBound)| found.0[0].charges[0].multiplier();
         let other = search(1.26).run(counted).unwrap();
         assert!(multiplier(&other) < multiplier(&first));
         let replaced = Search { neighbours: Neighbours::ReplaceOne, ..search(1.25) };

@@ -25,9 +25,8 @@ use crate::{
     budget::Budget,
     charge::{Charge, Mechanism, Sampler, Stage},
     error::Error,
-    method::Method,
-    plan::Plan,
-    release::{Door, LatticeSum},
+    privacy_plan::{PrivacyPlan, UncheckedPlan},
+    release::{BoundedSum, Door, Sensitivity},
 };
 
 /// The name of the release.
@@ -150,18 +149,18 @@ pub(crate) fn without(stages: &[Stage]) -> &[Stage] {
     }
 }
 
-impl Plan {
+impl UncheckedPlan {
     /// Whether a certificate of this plan may say so much of the rows: something if and only if it was
-    /// released, with the noise that was planned, and of the rows that were declared.
-    pub(crate) fn counts_as(&self, used: Option<&RowsUsed>) -> bool {
+    /// released, with the noise that was planned, and of the `rows` that were declared.
+    pub(crate) fn counts_as(&self, rows: u64, used: Option<&RowsUsed>) -> bool {
         let mut charges = self.stages.iter().flat_map(|stage| &stage.charges);
         let released = charges.find(|charge| charge.purpose == ROWS_USED);
         match (used, released) {
-            (Some(used), _) if !self.budget.is_private() => used.declared == self.rows,
+            (Some(used), _) if !self.budget.is_private() => used.declared == rows,
             (Some(used), Some(charge)) => {
-                let (deviation, laplace) = self.count_noise(&charge.mechanism);
+                let (deviation, laplace) = self.count_noise(rows, &charge.mechanism);
                 let near = (used.deviation - deviation).abs() <= 1e-3 * deviation;
-                near && used.declared == self.rows && used.laplace == laplace
+                near && used.declared == rows && used.laplace == laplace
             }
             (None, None) => true,
             (None, Some(_)) | (Some(_), None) => false,
@@ -170,8 +169,10 @@ impl Plan {
 
     /// Of how many equal shares of the table one is counted.
     fn counted_shares(&self) -> f64 {
-        match (self.method, self.sampler) {
-            (Method::OnePass, Sampler::Allocation { steps }) => steps as f64,
+        let counts = |stage: &&Stage| stage.charges.iter().any(|c| c.purpose == ROWS_USED);
+        let sampled = self.stages.iter().find(counts).is_some_and(|stage| !stage.all_rows);
+        match self.sampler {
+            Sampler::Allocation { steps } if sampled => steps as f64,
             _ => 1.0,
         }
     }
@@ -183,7 +184,7 @@ impl Plan {
     }
 
     /// The standard deviation of the number of rows by noise and sample, and whether the noise is Laplace noise.
-    fn count_noise(&self, mechanism: &Mechanism) -> (f64, bool) {
+    fn count_noise(&self, rows: u64, mechanism: &Mechanism) -> (f64, bool) {
         let (noise, laplace) = match mechanism {
             Mechanism::Laplace { scale } => (std::f64::consts::SQRT_2 * scale, true),
             Mechanism::Gaussian { noise, .. } => (*noise, false),
@@ -191,7 +192,7 @@ impl Plan {
         };
         let (share, noise) = (self.counted_shares(), noise * self.count_bound());
         // A share of the table is a sample of its rows.
-        let sampling = self.rows as f64 / share * (1.0 - 1.0 / share);
+        let sampling = rows as f64 / share * (1.0 - 1.0 / share);
         (share * (noise * noise + sampling).sqrt(), laplace)
     }
 }
@@ -199,23 +200,25 @@ impl Plan {
 impl Door {
     /// Releases how many rows were used: of `rows`, which are all of them, or those of the first step in
     /// one pass. Plans of earlier versions do not have it.
-    pub(crate) fn count_rows(&mut self, plan: &Plan, rows: Private<u64>) -> Result<(), Error> {
+    pub(crate) fn count_rows(
+        &mut self,
+        plan: &PrivacyPlan,
+        declared: u64,
+        rows: Private<u64>,
+    ) -> Result<(), Error> {
         let (about, (deviation, laplace)) = match self.planned_for(ROWS_USED) {
             _ if !plan.budget.is_private() => (self.plain(rows, |rows| rows as f64), (0.0, false)),
             None => return Ok(()),
             Some(mechanism) => {
                 let sum = rows.map(|rows| vec![i64::try_from(rows).unwrap_or(i64::MAX)]);
-                let what = LatticeSum { sum, bound: plan.count_bound(), unit: 1.0 };
-                let noise = plan.count_noise(&mechanism);
-                let (value, _) = match mechanism {
-                    Mechanism::Laplace { .. } => self.laplace(ROWS_USED, what)?,
-                    _ => self.sum(ROWS_USED, what)?,
-                };
+                let what = BoundedSum::new(sum, Sensitivity::l1(plan.count_bound(), 1.0));
+                let noise = plan.count_noise(declared, &mechanism);
+                let (value, _) = self.sum(ROWS_USED, what)?;
                 (value[0], noise)
             }
         };
         let about = plan.counted_shares() * about;
-        self.rows_used = Some(RowsUsed::new(about, deviation, plan.rows, laplace));
+        self.rows_used = Some(RowsUsed::new(about, deviation, declared, laplace));
         Ok(())
     }
 }

@@ -23,12 +23,12 @@ use serde::Serialize;
 use crate::{
     budget::Budget,
     certificate::Certificate,
-    charge::Sampler,
+    charge::{Sampler, one_sum},
     error::Error,
-    evaluate::{clamped, one_sum},
+    lattice::clamped,
     paid::Paid,
     progress::{Progress, Watch},
-    release::{Door, LatticeSum},
+    release::{BoundedSum, Door, Sensitivity},
     rows_used::RowsUsed,
 };
 
@@ -128,7 +128,7 @@ impl TableCheck {
         let mut door = Door::new(key, &stages, threads);
         let (sums, noise) = if budget.is_private() {
             let bound = (2.0 + looks.len() as f64).sqrt();
-            door.sum(PURPOSE, LatticeSum { sum, bound, unit: 1.0 })?
+            door.sum(PURPOSE, BoundedSum::new(sum, Sensitivity::l2(bound, 1.0)))?
         } else {
             (door.plain(sum, |sum| sum.iter().map(|&s| s as f64).collect()), 0.0)
         };

@@ -1,31 +1,29 @@
 //! Choosing among candidates, privately and at a price that hardly depends on how many there are.
 //!
 //! A trial draws a candidate, fits it and scores it on rows that it has not seen. A random number of trials is made, and the best model is
-//! released with its score: nothing else, not even how many there were. [`Trials`] has the theorem. What it asks of a trial:
+//! released with its score: nothing else, not even how many there were. [`TrialCount`] has the theorem. What it asks of a trial:
 //!
 //! * Every candidate is planned within one budget (ε, δ), and is put in order within `order`.
 //! * The score is private, too: one noisy sum over the rows of validation, within the same (ε, δ) and `order`; or those rows are public.
 //! * Rows of validation are not among those of training. Each row of the table has a coin of its own, thrown before anything is read.
 //!   Given all coins, a row is in one of the two parts on both of two neighbouring tables, and the other part is the same: a trial
 //!   costs what the dearer part costs, not their sum. (Which coin is whose does not matter: they are independent and alike.)
-use quietly_accounting::{Event, Neighbours, Trials};
+use quietly_accounting::{Neighbours, TrialCount};
 use quietly_data::{Encoding, Source};
 use quietly_noise::Bits;
-use serde::{Deserialize, Serialize};
 
 use crate::{
-    asked::Asked,
     budget::Budget,
-    certificate::{Certificate, SELECTION},
-    charge::event,
+    certificate::SELECTION,
+    charge::{event, one_sum},
     error::Error,
-    evaluate::{
-        evaluate, evaluate_classes, evaluate_classes_privately, evaluate_privately, one_sum,
-    },
+    evaluate::{evaluate, evaluate_classes, evaluate_classes_privately, evaluate_privately},
     model::Model,
     paid::Paid,
     plan::{Plan, Reads},
     progress::{Progress, Watch},
+    selection::Tuned,
+    spec::ModelSpec,
 };
 
 #[cfg(test)]
@@ -43,25 +41,6 @@ pub enum Validation<'a> {
     Public(&'a Source),
 }
 
-/// How a model was chosen: part of its certificate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Tuned {
-    /// How many candidates there were.
-    pub candidates: usize,
-    /// How many trials there are in the mean. How many there were is not told.
-    pub trials: f64,
-    /// ε of one trial, not below.
-    pub epsilon: f64,
-    /// The δ at which it holds.
-    pub delta: f64,
-    /// ε of putting trials in order.
-    pub order: f64,
-    /// The noise of a score over what one row can add; none if scores are of public rows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub score_noise: Option<f64>,
-}
-
 /// Candidates, planned so that the best of them can be released within a budget.
 #[derive(Clone, Debug)]
 pub struct Tuning {
@@ -77,9 +56,9 @@ impl Tuning {
     ///
     /// # Errors
     ///
-    /// [`Error::Parameter`] without candidates, without privacy or with δ = 0, and as [`Asked::plan`] and [`Trials::about`].
+    /// [`Error::Parameter`] without candidates, without privacy or with δ = 0, and as [`ModelSpec::plan`] and [`TrialCount::with_mean`].
     pub fn plan(
-        candidates: &[Asked],
+        candidates: &[ModelSpec],
         encoding: &Encoding,
         rows: u64,
         budget: Budget,
@@ -92,18 +71,18 @@ impl Tuning {
         let want = "finite, and delta above 0: without privacy, choose by any search you like";
         let private = budget.is_private() && !budget.is_pure();
         Error::unless(private, "epsilon of tuning", want, budget.epsilon())?;
-        let law = Trials::about(trials)?;
+        let law = TrialCount::with_mean(trials)?;
         let delta = budget.delta() / law.mean() * (1.0 - 1e-9);
         let want = "at least 1e-12 times the trials: take a larger delta or fewer trials";
         Error::unless(delta >= 1e-12, "delta of tuning", want, budget.delta())?;
         let within = |epsilon: f64| {
             let once = Budget::new(epsilon, delta)?.under(budget.neighbours());
-            let plan = |asked: &Asked| asked.plan(encoding, rows, once);
+            let plan = |asked: &ModelSpec| asked.plan(encoding, rows, once);
             let plans = candidates.iter().map(plan).collect::<Result<Vec<Plan>, Error>>()?;
             let score_noise = if public { None } else { Some(noise(once)?) };
             let (candidates, order) = (candidates.len(), 0.0);
             let mut tuned = Tuned { candidates, trials, epsilon, delta, order, score_noise };
-            tuned.order = tuned.least_order(law, &plans, budget.neighbours())?;
+            tuned.order = Tuning::least_order(&tuned, law, &plans, budget.neighbours())?;
             Ok::<_, Error>(Tuning { asked, once, plans, tuned })
         };
         // To put trials in order costs less than a trial, as it needs no small δ; how much less, the plans tell.
@@ -164,10 +143,10 @@ impl Tuning {
         let want = "as it was planned: of public rows, or of private ones";
         let same = public == self.tuned.score_noise.is_none();
         Error::unless(same, "validation", want, "of the other kind")?;
-        let law = Trials::about(self.tuned.trials)?;
+        let law = TrialCount::with_mean(self.tuned.trials)?;
         let key = paid.spend(self.asked)?;
         let mut bits = key.stream("which candidates, and how many trials").bits(0)?;
-        let stopping = law.stopping(uniform(&mut bits)?);
+        let stopping = law.stop_probability(uniform(&mut bits)?);
         let mut best: Option<((f64, u64), usize, Model)> = None;
         for trial in 0_u64.. {
             let place = bits.below(self.plans.len() as u64)? as usize;
@@ -233,60 +212,26 @@ impl Tuning {
     }
 }
 
-impl Tuned {
-    /// Whether a certificate's ε is that of the whole, for a unit of its rows.
-    pub(crate) fn is_total(&self, certificate: &Certificate) -> bool {
-        let law = Trials::about(self.trials);
-        let total = law.map(|law| certificate.asked.group().epsilon(self.total(law)));
-        total.is_ok_and(|total| (total - certificate.epsilon).abs() <= 1e-6 * total)
-    }
-
-    /// ε of the whole.
-    fn total(&self, law: Trials) -> f64 {
-        law.total(self.epsilon, self.delta, self.order).0
-    }
-
+impl Tuning {
     /// The least order that all plans and the score keep within.
     fn least_order(
-        &self,
-        law: Trials,
+        tuned: &Tuned,
+        law: TrialCount,
         plans: &[Plan],
         neighbours: Neighbours,
     ) -> Result<f64, Error> {
         let mut order = 1e-3_f64;
-        let planned = plans.iter().filter(|plan| !plan.stages.is_empty());
+        let planned = plans.iter().filter(|plan| !plan.stages().is_empty());
         let mut events =
-            planned.map(|p| event(p.sampler, &p.stages)).collect::<Result<Vec<_>, _>>()?;
-        events.extend(self.score_event()?);
+            planned.map(|p| event(p.sampler(), p.stages())).collect::<Result<Vec<_>, _>>()?;
+        events.extend(tuned.score_event()?);
         for event in &events {
             // Most candidates are as dear as one another.
-            if !law.orders_within(event, neighbours, order)? {
-                order = order.max(law.order(event, neighbours)?);
+            if !law.selection_epsilon_at_most(event, neighbours, order)? {
+                order = order.max(law.selection_epsilon(event, neighbours)?);
             }
         }
         Ok(order)
-    }
-
-    fn score_event(&self) -> Result<Option<Event>, Error> {
-        match self.score_noise {
-            Some(noise) => Ok(Some(Event::gaussian(noise)?)),
-            None => Ok(None),
-        }
-    }
-
-    /// ε of the whole at `asked`'s δ if the chosen plan's `event` and the score keep what is said of a trial.
-    pub(crate) fn price(&self, event: Option<Event>, asked: &Budget) -> Option<f64> {
-        let law = Trials::about(self.trials).ok()?;
-        let near = 1.0 + 1e-6;
-        for event in event.into_iter().chain(self.score_event().ok()?) {
-            let once = quietly_accounting::epsilon(&event, asked.neighbours(), self.delta).ok()?;
-            let ordered = law.orders_within(&event, asked.neighbours(), self.order * near).ok()?;
-            if once.upper > self.epsilon * near || !ordered {
-                return None;
-            }
-        }
-        let (epsilon, delta) = law.total(self.epsilon, self.delta, self.order);
-        (delta <= asked.delta() * near).then_some(epsilon)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The units that targets are learnt in.
 use serde::{Deserialize, Serialize};
 
-use crate::model::Link;
+use crate::link::Link;
 
 /// The target in units of its public range: moved to its middle for linear models, about [-1, 1].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

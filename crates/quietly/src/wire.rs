@@ -2,14 +2,14 @@
 //!
 //! A worker of another build may clip, round or encode rows in another way. Its sums would break the sensitivity that the noise is
 //! made for, and nothing would show it. So every message, there and back, begins with a line that names the build that wrote it:
-//! `quietly 2 0.1.0 9f86d081884c7d65` is the protocol, the version, and a hash of the sources that decide sums (`build.rs`). A message
+//! `quietly 3 0.1.0 9f86d081884c7d65` is the protocol, the version, and a hash of the sources that decide sums (`build.rs`). A message
 //! of another build is refused before it is parsed.
 use std::fmt;
 
 use serde::{Serialize, de::DeserializeOwned};
 
 /// The number of this protocol. Any change of what travels has a new one.
-const PROTOCOL: u32 = 2;
+const PROTOCOL: u32 = 3;
 /// No line that names a build is longer.
 const LINE: usize = 200;
 
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(from_bytes::<Vec<u64>>(&message), Ok(vec![4711, 7]));
         let Build { sources, version, .. } = Build::this();
         assert_eq!(sources.len(), 16);
-        for (from, to) in [(&*sources, "00000000deadbeef"), (&version, "0.0.9"), ("ly 2", "ly 3")] {
+        for (from, to) in [(&*sources, "00000000deadbeef"), (&version, "0.0.9"), ("ly 3", "ly 4")] {
             let error = from_bytes::<Vec<u64>>(&of_another(&message, from, to)).unwrap_err();
             let Foreign::Build(other) = &error else { panic!("{error}") };
             assert_eq!(other.line(), Build::this().line().replacen(from, to, 1));
@@ -140,13 +140,13 @@ mod tests {
         let mut bare = Vec::new();
         ciborium::into_writer(&vec![4711_u64], &mut bare).unwrap();
         let message = to_bytes(&vec![4711_u64]);
-        let long = format!("quietly 2 {} 1\n", "9".repeat(300));
+        let long = format!("quietly 3 {} 1\n", "9".repeat(300));
         let bad: [&[u8]; 7] = [
             &bare,
             b"",
             b"quietly",
-            b"quietly 2 0.1.0\n",
-            b"quietly 2 \x1b[31m 1\n",
+            b"quietly 3 0.1.0\n",
+            b"quietly 3 \x1b[31m 1\n",
             long.as_bytes(),
             &message[..message.len() - 1],
         ];

@@ -1,11 +1,13 @@
-//! Rows that somebody else keeps: in parts, prepared, and asked by runs that are broken off.
+//! Tables in parts, grouped by step beforehand, and runs that are interrupted and resume.
 use std::{fs, ops::ControlFlow, path::Path, sync::Arc};
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 use parquet::{arrow::ArrowWriter, file::properties::WriterProperties};
 use quietly::{
-    Answer, Asked, Budget, Elsewhere, Encoding, Error, Family, Journal, Keeper, Key, Link, Method,
-    Model, Paid, Part, Parts, Plan, Prepared, Private, Question, Regression, Schema, Source,
+    Budget, Draw, Elsewhere, Encoding, Error, Family, Journal, Key, Link, Method, Model, ModelSpec,
+    Paid, Plan, Prepared, Private, Regression, Schema, Source, TablePart,
+    backend::{Backend, Batch, ParquetParts},
+    query::{Query, QuerySum},
 };
 
 /// A table of so many rows in two files, with gaps.
@@ -47,31 +49,39 @@ fn plan(method: Method) -> Plan {
     regression.plan(6000, 3, budget).unwrap()
 }
 
-/// A keeper that gives up before the question of some number, and counts.
+/// A backend that fails before the query of some number, and counts.
 struct Tired<'a> {
-    rows: &'a mut dyn Keeper,
+    rows: &'a mut dyn Backend,
     asked: usize,
     until: usize,
 }
 
-impl Keeper for Tired<'_> {
-    fn ask(&mut self, step: usize, question: &Question) -> Result<Private<Answer>, Error> {
+impl Backend for Tired<'_> {
+    fn begin(&mut self, draw: &Draw) -> Result<(), Error> {
+        self.rows.begin(draw)
+    }
+
+    fn count(&mut self) -> Result<Private<u64>, Error> {
+        self.rows.count()
+    }
+
+    fn sum(&mut self, batch: &Batch, query: &dyn Query) -> Result<QuerySum, Error> {
         if self.asked == self.until {
             return Err(Error::Elsewhere { address: "here".into(), why: "enough".into() });
         }
         self.asked += 1;
-        self.rows.ask(step, question)
+        self.rows.sum(batch, query)
     }
 }
 
 fn fit(
     plan: &Plan,
-    rows: &mut dyn Keeper,
+    backend: &mut dyn Backend,
     encoding: &Encoding,
     journal: Option<Journal>,
     seed: u64,
 ) -> Result<Model, Error> {
-    let mut from = Elsewhere { rows, records: 6000, allocation: None, journal };
+    let mut from = Elsewhere { backend, allocation: None, journal };
     let quiet = &mut |_| ControlFlow::Continue(());
     plan.fit_elsewhere(
         &mut from,
@@ -83,8 +93,8 @@ fn fit(
     )
 }
 
-fn in_parts(source: &Source, plan: &Plan, encoding: &Encoding) -> Parts {
-    Parts::new(vec![source.parts().unwrap()], plan.reading(encoding), 2)
+fn in_parts(source: &Source, plan: &Plan, encoding: &Encoding) -> ParquetParts {
+    ParquetParts::new(vec![source.parts().unwrap()], plan.reading(encoding), 2)
 }
 
 #[test]
@@ -95,10 +105,10 @@ fn rows_in_parts_give_the_bits_of_rows_in_memory() {
     let quiet = &mut |_| ControlFlow::Continue(());
     let mut plans = vec![plan(Method::FullBatch)];
     for method in ["dp-gd", "dp-sgd", "frank-wolfe"] {
-        let mut asked = Asked::new(Family::Robust);
-        (asked.method, asked.steps) = (method.into(), Some(4));
-        asked.constraint = Some("l2".into());
-        plans.push(asked.plan(&encoding, 6000, Budget::new(2.0, 1e-6).unwrap()).unwrap());
+        let mut spec = ModelSpec::new(Family::Robust);
+        (spec.method, spec.steps) = (Some(method.into()), Some(4));
+        spec.constraint = Some("l2".into());
+        plans.push(spec.plan(&encoding, 6000, Budget::new(2.0, 1e-6).unwrap()).unwrap());
     }
     for plan in plans {
         let whole = plan
@@ -106,7 +116,7 @@ fn rows_in_parts_give_the_bits_of_rows_in_memory() {
             .unwrap();
         let parts =
             fit(&plan, &mut in_parts(&source, &plan, &encoding), &encoding, None, 3).unwrap();
-        assert_eq!(whole.to_json(), parts.to_json(), "{}", plan.method.name());
+        assert_eq!(whole.to_json(), parts.to_json(), "{}", plan.method().name());
     }
 }
 
@@ -119,7 +129,7 @@ fn a_run_goes_on_where_it_was_broken_off() {
     let (encoding, plan) = (encoding(&source), plan(Method::FullBatch));
     let whole = fit(&plan, &mut in_parts(&source, &plan, &encoding), &encoding, None, 3).unwrap();
     let path = folder.path().join("journal");
-    let open = || Journal::open(&path, &plan, "table", Some(3), None).unwrap();
+    let open = || Journal::open(&path, &plan.identity(), "table", Some(3), None).unwrap();
     let mut all = 0;
     for sitting in 0.. {
         let mut parts = in_parts(&source, &plan, &encoding);
@@ -153,7 +163,8 @@ fn a_run_goes_on_where_it_was_broken_off() {
     for (name, old) in [("journal", &journal), ("journal.head", &mark)] {
         fs::write(folder.path().join(name), old).unwrap();
     }
-    let error = Journal::open(&path, &plan, "table", Some(3), None).err().unwrap().to_string();
+    let error =
+        Journal::open(&path, &plan.identity(), "table", Some(3), None).err().unwrap().to_string();
     assert!(error.contains("has ended"), "{error}");
 }
 
@@ -164,13 +175,14 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
     let (encoding, plan) = (encoding(&source), plan(Method::FullBatch));
     let path = folder.path().join("journal");
     let mut parts = in_parts(&source, &plan, &encoding);
-    let journal = Journal::open(&path, &plan, "table", Some(3), None).unwrap();
-    let busy = Journal::open(&path, &plan, "table", Some(3), None).err().unwrap();
+    let journal = Journal::open(&path, &plan.identity(), "table", Some(3), None).unwrap();
+    let busy = Journal::open(&path, &plan.identity(), "table", Some(3), None).err().unwrap();
     assert!(busy.to_string().contains("another run is at work"), "{busy}");
     fit(&plan, &mut Tired { rows: &mut parts, asked: 0, until: 5 }, &encoding, Some(journal), 3)
         .unwrap_err();
     let refused = |table: &str, seed, say: &str| {
-        let error = Journal::open(&path, &plan, table, seed, None).err().unwrap().to_string();
+        let error =
+            Journal::open(&path, &plan.identity(), table, seed, None).err().unwrap().to_string();
         assert!(error.contains(say), "{error}");
     };
     refused("other", Some(3), "another table");
@@ -178,7 +190,8 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
     refused("table", None, "another seed");
     let copy = folder.path().join("copy");
     fs::copy(&path, &copy).unwrap();
-    let error = Journal::open(&copy, &plan, "table", Some(3), None).err().unwrap().to_string();
+    let error =
+        Journal::open(&copy, &plan.identity(), "table", Some(3), None).err().unwrap().to_string();
     assert!(error.contains("copied"), "{error}");
 
     // A page that was cut off is taken from the mark; one that says something else is refused, and never a panic.
@@ -193,7 +206,10 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
         fs::write(&path, text).unwrap();
     };
     rewrite(&text[..text.len() - 9]);
-    assert_eq!(Journal::open(&path, &plan, "table", Some(3), None).unwrap().answered(), 5);
+    assert_eq!(
+        Journal::open(&path, &plan.identity(), "table", Some(3), None).unwrap().answered(),
+        5
+    );
     assert_eq!(fs::read_to_string(&path).unwrap(), text, "the page is there again");
     rewrite(&(text.lines().take(4).collect::<Vec<_>>().join("\n") + "\n"));
     refused("table", Some(3), "older than what its run released");
@@ -205,7 +221,7 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
         "[{\"sum\":{\"purpose\":\"scale of the target\",\"values\":[1.0],\"noise\":1.0}}]",
     ] {
         rewrite(&format!("{first}\n{page}\n"));
-        let error = match Journal::open(&path, &plan, "table", Some(3), None) {
+        let error = match Journal::open(&path, &plan.identity(), "table", Some(3), None) {
             Ok(journal) => fit(&plan, &mut parts, &encoding, Some(journal), 3).unwrap_err(),
             Err(error) => error,
         };
@@ -214,7 +230,7 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
     }
     // What was never begun leaves nothing behind, and another run has another name, whatever its file is called.
     fs::remove_file(&path).unwrap();
-    let open = || Journal::open(&path, &plan, "table", Some(3), None).unwrap();
+    let open = || Journal::open(&path, &plan.identity(), "table", Some(3), None).unwrap();
     assert!(!open().is_begun() && !path.exists());
     let begin = || {
         let mut journal = open();
@@ -243,7 +259,7 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
     let folder = tempfile::tempdir().unwrap();
     let source = table(folder.path(), 6000);
     let (encoding, plan) = (encoding(&source), plan(Method::OnePass));
-    assert_eq!(plan.method, Method::OnePass);
+    assert_eq!(plan.method(), Method::OnePass);
     let quiet = &mut |_| ControlFlow::Continue(());
     let whole = plan
         .fit(&source, &encoding, "row", Paid::without_ledger(Key::from_seed(3)), 2, quiet)
@@ -261,11 +277,11 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
     prepare(&Key::from_seed(3), &place);
     let prepared = Prepared::read(&place).unwrap().unwrap();
     let steps = prepared.steps(&place).unwrap();
-    assert_eq!(steps.iter().flatten().map(Part::records).sum::<u64>(), 6000);
-    let mut rows = Parts::new(steps, plan.reading(&encoding), 2);
+    assert_eq!(steps.iter().flatten().map(TablePart::rows).sum::<u64>(), 6000);
+    let mut rows = ParquetParts::new(steps, plan.reading(&encoding), 2);
     let mut run = |plan: &Plan| {
         let allocation = Some(&prepared.allocation);
-        let mut from = Elsewhere { rows: &mut rows, records: 6000, allocation, journal: None };
+        let mut from = Elsewhere { backend: &mut rows, allocation, journal: None };
         plan.fit_elsewhere(
             &mut from,
             &encoding,

@@ -9,7 +9,7 @@
 use std::{fmt::Write as _, fs, ops::ControlFlow, path::Path};
 
 use quietly::{
-    Asked, Budget, Encoding, Family, Key, Method, Model, Neighbours, Paid, Plan, ReadOptions,
+    Budget, Encoding, Family, Key, Method, Model, ModelSpec, Neighbours, Paid, Plan, ReadOptions,
     Reads, Schema, Source,
 };
 use serde_json::Value;
@@ -17,35 +17,34 @@ use serde_json::Value;
 const ROWS: u64 = 600;
 
 /// What is asked for beside family and method.
-type Change = fn(&mut Asked);
+type Change = fn(&mut ModelSpec);
 
 const OPTIONS: [(&str, Change); 5] = [
     ("plain", |_| {}),
-    ("in a ball", |asked| (asked.constraint, asked.radius) = (Some("l2".into()), Some(2.0))),
-    ("ridge in a ball", |asked| {
-        (asked.constraint, asked.radius, asked.ridge) = (Some("l2".into()), Some(2.0), Some(0.1));
+    ("in a ball", |spec| (spec.constraint, spec.radius) = (Some("l2".into()), Some(2.0))),
+    ("ridge in a ball", |spec| {
+        (spec.constraint, spec.radius, spec.ridge) = (Some("l2".into()), Some(2.0), Some(0.1));
     }),
-    ("radius", |asked| asked.radius = Some(2.0)),
-    ("growth in a ball", |asked| {
-        (asked.constraint, asked.radius) = (Some("l2".into()), Some(2.0));
-        asked.growth = Some((2.0, 0.5));
+    ("radius", |spec| spec.radius = Some(2.0)),
+    ("growth in a ball", |spec| {
+        (spec.constraint, spec.radius) = (Some("l2".into()), Some(2.0));
+        (spec.growth_exponent, spec.growth_constant) = (Some(2.0), Some(0.5));
     }),
 ];
 
 /// Networks have one method and other options.
 const NETWORKS: [(&str, Change); 5] = [
     ("plain", |_| {}),
-    ("full, independent", |asked| network(asked, "full", "independent")),
-    ("poisson, independent", |asked| network(asked, "poisson", "independent")),
-    ("bins, correlated", |asked| network(asked, "bins", "lambda=0.5")),
-    ("fixed-size, independent", |asked| network(asked, "fixed-size", "independent")),
+    ("full, independent", |spec| network(spec, "full-batch", "independent")),
+    ("poisson, independent", |spec| network(spec, "poisson", "independent")),
+    ("bins, correlated", |spec| network(spec, "balls-and-bins", "lambda=0.5")),
+    ("fixed-size, independent", |spec| network(spec, "fixed-size", "independent")),
 ];
 
-fn network(asked: &mut Asked, sampling: &str, noise: &str) {
-    let network = &mut asked.network;
-    (network.hidden, network.basis) = (Some(vec![3]), Some(5));
-    (network.sampling, network.noise) = (Some(sampling.into()), Some(noise.into()));
-    (network.passes, network.batches) = (Some(3), Some(4));
+fn network(spec: &mut ModelSpec, sampler: &str, noise: &str) {
+    (spec.hidden_layer_sizes, spec.spline_basis) = (Some(vec![3]), Some(5));
+    (spec.sampler, spec.noise_correlation) = (Some(sampler.into()), Some(noise.into()));
+    (spec.epochs, spec.batches_per_epoch) = (Some(3), Some(4));
 }
 
 /// FNV-1a, 64 bits.
@@ -109,31 +108,31 @@ impl Bench<'_> {
     }
 
     /// One line: what came of a request.
-    fn line(&self, asked: &Asked, neighbours: Neighbours) -> String {
-        let class = matches!(asked.family, Family::Logistic | Family::Svm);
+    fn line(&self, spec: &ModelSpec, neighbours: Neighbours) -> String {
+        let class = matches!(spec.family, Family::Logistic | Family::Svm);
         let target = if class { "k" } else { "y" };
         let features = ["a", "b", "c"].map(String::from);
         let encoding =
             Encoding::new(self.schema, self.source.columns(), Some(&features), Some(target))
                 .unwrap();
         let budget = Budget::new(2.0, 1e-5).unwrap().under(neighbours);
-        let plan = match asked.plan(&encoding, ROWS, budget) {
+        let plan = match spec.plan(&encoding, ROWS, budget) {
             Ok(plan) => plan,
             Err(error) => return format!("refused {}", error.code()),
         };
         let steps: u64 = plan
-            .stages
+            .stages()
             .iter()
             .map(|stage| stage.steps * stage.charges.iter().map(|c| c.times).sum::<u64>())
             .sum();
         let mut planned = Vec::new();
-        numbers(&serde_json::to_value(&plan.stages).unwrap(), &mut planned);
+        numbers(&serde_json::to_value(plan.stages()).unwrap(), &mut planned);
         let fits = [1, 3].map(|threads| match self.fit(&plan, &encoding, threads) {
             Ok(model) => format!("{:016x}", predictions(&model)),
             Err(code) => format!("failed {code}"),
         });
-        assert_eq!(fits[0], fits[1], "{asked:?} {neighbours:?}: threads change the bits");
-        format!("{} x{steps} {:016x} {}", plan.epsilon, digest(planned), fits[0])
+        assert_eq!(fits[0], fits[1], "{spec:?} {neighbours:?}: threads change the bits");
+        format!("{} x{steps} {:016x} {}", plan.epsilon(), digest(planned), fits[0])
     }
 }
 
@@ -151,11 +150,11 @@ fn lines() -> String {
     use Family::{Kan, Linear, Logistic, Quantile, Relu, Robust, Svm};
     let mut text = String::new();
     let mut add = |family: Family, method: Method, (name, change): (&str, Change)| {
-        let mut asked = Asked { method: method.name().into(), ..Asked::new(family) };
-        asked.public_rows = matches!(method, Method::DpGlmtron | Method::DpSgdOneRow);
-        change(&mut asked);
+        let mut spec = ModelSpec { method: Some(method.name().into()), ..ModelSpec::new(family) };
+        spec.public_rows = matches!(method, Method::DpGlmtron | Method::DpSgdOneRow);
+        change(&mut spec);
         for neighbours in [Neighbours::AddRemove, Neighbours::ReplaceOne] {
-            let found = bench.line(&asked, neighbours);
+            let found = bench.line(&spec, neighbours);
             if !found.starts_with("refused") {
                 let relation = neighbours.name();
                 writeln!(text, "{family:?}, {}, {name}, {relation}: {found}", method.name())

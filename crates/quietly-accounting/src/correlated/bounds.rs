@@ -1,23 +1,27 @@
 //! What a run with correlated noise costs, by several theorems.
-use super::{Correlated, Participation, Strategy, WORK};
-use crate::{account::Account, error::Error, event::Neighbours, part::Part};
+use super::{CorrelatedGaussian, Participation, Strategy, WORK};
+use crate::{
+    composition::Composition, dominating_pair::DominatingPair, error::Error, event::Neighbours,
+};
 
-impl Correlated {
-    /// Bounds from above, any of which holds, and from below, each of which is attained by some neighbours.
+impl CorrelatedGaussian {
+    /// Bounds from above, any of which holds, and from below, each of which is attained by some
+    /// neighbours.
     pub(crate) fn bounds(&self, neighbours: Neighbours) -> Result<Bounds, Error> {
         let gap = if neighbours == Neighbours::ReplaceOne { 2.0 } else { 1.0 };
         let gaussian =
-            |energy: f64| Account::gaussian(gap * energy.sqrt() * (1.0 + 1e-12) / self.noise);
+            |energy: f64| Composition::gaussian(gap * energy.sqrt() * (1.0 + 1e-12) / self.noise);
         let exact = |energy: f64| {
             let lower = if self.is_tight() { vec![gaussian(energy)] } else { vec![] };
             Bounds { upper: vec![(gaussian(energy), "Gaussian, worst participation")], lower }
         };
         match self.participation {
-            Participation::Full => Ok(exact(self.cyclic_energy(1))),
+            Participation::FullBatch => Ok(exact(self.cyclic_energy(1))),
             Participation::Cyclic { period } => Ok(exact(self.cyclic_energy(period))),
             Participation::Separated { separation, most } => {
-                // For a non-negative, non-increasing column the worst pattern starts first and is as tight as allowed
-                // (Kalinin and Lampert, *Banded Square Root Matrix Factorization*, 2024, Theorem 2).
+                // For a non-negative, non-increasing column the worst pattern starts first and is
+                // as tight as allowed (Kalinin and Lampert, *Banded Square Root Matrix
+                // Factorization*, 2024, Theorem 2).
                 let falls = |c: &Vec<f64>| c.windows(2).all(|w| w[1] <= w[0]);
                 if !self.column().is_some_and(|c| falls(&c)) {
                     return Err(Error::Unsupported {
@@ -29,7 +33,7 @@ impl Correlated {
                 Ok(exact(self.energy(0, separation, most)))
             }
             Participation::Poisson { rate } => Ok(self.poisson(rate, neighbours)),
-            Participation::Allocated { bins } => Ok(self.allocated(bins, neighbours)),
+            Participation::BallsAndBins { bins } => Ok(self.allocated(bins, neighbours)),
             Participation::FixedSize { share } => {
                 let known = self.known_participation(share, gap);
                 let full = gaussian(self.cyclic_energy(1));
@@ -40,8 +44,9 @@ impl Correlated {
                 Ok(Bounds { upper: upper.into_iter().flatten().collect(), lower: vec![] })
             }
             Participation::CyclicPoisson { period, rate } => {
-                // Contributions `period` steps apart do not overlap: exactly ⌈T/period⌉ independent samples, each with
-                // the norm of one column (Choquette-Choo et al., *(Amplified) Banded Matrix Factorization*, 2023).
+                // Contributions `period` steps apart do not overlap: exactly ⌈T/period⌉ independent
+                // samples, each with the norm of one column (Choquette-Choo et al., *(Amplified)
+                // Banded Matrix Factorization*, 2023).
                 let column = self.column().unwrap_or_default();
                 let norm = column.iter().map(|c| c * c).sum::<f64>().sqrt();
                 let sigma = self.noise / (norm * (1.0 + 1e-12));
@@ -53,10 +58,12 @@ impl Correlated {
         }
     }
 
-    /// The largest singular value of |C|, from above: ‖C‖₂² ≤ ‖C‖₁‖C‖_∞, for a Toeplitz matrix the sum of its column.
+    /// The largest singular value of |C|, from above: ‖C‖₂² ≤ ‖C‖₁‖C‖_∞, for a Toeplitz matrix the
+    /// sum of its column.
     ///
-    /// The noise's covariance κ²C⁻¹C⁻ᵀ is at least κ²/‖C‖²·I: it is independent noise of that size plus more that is
-    /// independent of it. By post-processing any account for independent noise holds (the spectral floor).
+    /// The noise's covariance κ²C⁻¹C⁻ᵀ is at least κ²/‖C‖²·I: it is independent noise of that size
+    /// plus more that is independent of it. By post-processing any account for independent noise
+    /// holds (the spectral floor).
     fn norm(&self) -> f64 {
         let matrix = |rows: &Vec<Vec<f64>>| {
             let row =
@@ -76,27 +83,30 @@ impl Correlated {
         let gap = if neighbours == Neighbours::ReplaceOne { 2.0 } else { 1.0 };
         let floor = sampled(rate, self.noise / self.norm(), self.steps, neighbours);
         let full =
-            Account::gaussian(gap * self.cyclic_energy(1).sqrt() * (1.0 + 1e-12) / self.noise);
+            Composition::gaussian(gap * self.cyclic_energy(1).sqrt() * (1.0 + 1e-12) / self.noise);
         let mut upper = vec![(floor, "spectral floor"), (full, "Gaussian, full participation")];
         if let Some(known) = self.known_participation(rate, gap) {
             upper.push((known, "known participation"));
         }
         let mut lower = vec![];
         if self.is_tight() {
-            // Larger overlaps leak more (Kahane's inequality), and C's overlaps are at least those of independent noise.
-            // A record replaced by one that adds nothing is an instance of replace-one.
+            // Larger overlaps leak more (Kahane's inequality), and C's overlaps are at least those
+            // of independent noise. A record replaced by one that adds nothing is an instance of
+            // replace-one.
             lower.push(sampled(rate, self.noise, self.steps, Neighbours::AddRemove));
             lower.extend(self.slow_mode(rate));
         }
         Bounds { upper, lower }
     }
 
-    /// What the plain sum of C·(sums) alone gives away: Σ w_t y_t against noise κ√T, w the columns' sums.
+    /// What the plain sum of C·(sums) alone gives away: Σ w_t y_t against noise κ√T, w the columns'
+    /// sums.
     ///
-    /// Over all but the last steps w is at least `weight`, and the count of participations there is binomial: at least m with
-    /// probability at least p = 1 - e^(-n·KL), Chernoff's bound. A smaller shift moves P towards Q, so that a shift of m·weight with
-    /// probability p leaks less. Any m will do; the best of a few is taken.
-    fn slow_mode(&self, rate: f64) -> Vec<Account> {
+    /// Over all but the last steps w is at least `weight`, and the count of participations there is
+    /// binomial: at least m with probability at least p = 1 - e^(-n·KL), Chernoff's bound. A
+    /// smaller shift moves P towards Q, so that a shift of m·weight with probability p leaks less.
+    /// Any m will do; the best of a few is taken.
+    fn slow_mode(&self, rate: f64) -> Vec<Composition> {
         let Some(column) = self.column() else { return vec![] };
         let steps = self.steps as usize;
         let skip = column.len().min(steps / 20).max(1);
@@ -113,20 +123,22 @@ impl Correlated {
                 short * (short / rate).ln() + (1.0 - short) * ((1.0 - short) / (1.0 - rate)).ln();
             let chance = -(-n * divergence * (1.0 - 1e-9)).exp_m1();
             let sigma = self.noise * (steps as f64).sqrt() / (m * weight);
-            Some(Account::part(Part::Poisson { rate: chance.min(1.0 - 1e-12), sigma }))
+            Some(Composition::of(DominatingPair::Poisson { rate: chance.min(1.0 - 1e-12), sigma }))
         };
         [1.5, 2.5, 3.5].into_iter().filter_map(level).collect()
     }
 
-    /// Each record draws one bin for all passes. P and Q depend only on the Gram matrix of the bins' means.
+    /// Each record draws one bin for all passes. P and Q depend only on the Gram matrix of the
+    /// bins' means.
     ///
-    /// By Kahane's inequality both divergences grow with every entry of it. So g = largest entry off the diagonal and
-    /// d = largest on it less g give an upper bound: a Gaussian of μ = √g/κ and an ordinary allocation of noise κ/√d. The
-    /// smallest entries give a lower bound in the same way.
+    /// By Kahane's inequality both divergences grow with every entry of it. So g = largest entry
+    /// off the diagonal and d = largest on it less g give an upper bound: a Gaussian of μ = √g/κ
+    /// and an ordinary allocation of noise κ/√d. The smallest entries give a lower bound in the
+    /// same way.
     fn allocated(&self, bins: u64, neighbours: Neighbours) -> Bounds {
         let unamplified = self.cyclic_energy(bins);
         let gap = if neighbours == Neighbours::ReplaceOne { 2.0 } else { 1.0 };
-        let worst = Account::gaussian(gap * unamplified.sqrt() * (1.0 + 1e-12) / self.noise);
+        let worst = Composition::gaussian(gap * unamplified.sqrt() * (1.0 + 1e-12) / self.noise);
         let mut bounds = Bounds { upper: vec![(worst, "Gaussian, worst bin")], lower: vec![] };
         let Some(gram) = self.gram(bins) else { return bounds };
         let b = bins as usize;
@@ -141,10 +153,13 @@ impl Correlated {
             off = (0.0, 0.0);
         }
         let split = |g: f64, d: f64, out: f64| {
-            let mut account = Account::gaussian(g.max(0.0).sqrt() * (1.0 + out) / self.noise);
+            let mut account = Composition::gaussian(g.max(0.0).sqrt() * (1.0 + out) / self.noise);
             if d > 0.0 {
                 let sigma = self.noise / (d.sqrt() * (1.0 + out));
-                account.join(&Account::part(Part::Allocation { steps: bins, sigma }));
+                account.join(&Composition::of(DominatingPair::RandomAllocation {
+                    steps: bins,
+                    sigma,
+                }));
             }
             account
         };
@@ -181,12 +196,14 @@ impl Correlated {
         Some(gram)
     }
 
-    /// The participation revealed: δ(ε) ≤ E_y δ_G(ε; ‖|C|y‖/κ) by joint convexity. No amplification.
+    /// The participation revealed: δ(ε) ≤ E_y δ_G(ε; ‖|C|y‖/κ) by joint convexity. No
+    /// amplification.
     ///
-    /// The law of A = ‖|C|y‖² is bounded from above in the stochastic order by Chernoff's bound, P(A ≥ a) ≤ E e^(θA)·e^(-θa), with
-    /// the moment exact on a grid for the filter's state s_t = λs_(t-1) + y_t that only ever rounds up. The grid is geometric
-    /// with ratio λ^(-1/j), so that decay is exact and only a new participation is rounded.
-    fn known_participation(&self, rate: f64, gap: f64) -> Option<Account> {
+    /// The law of A = ‖|C|y‖² is bounded from above in the stochastic order by Chernoff's bound,
+    /// P(A ≥ a) ≤ E e^(θA)·e^(-θa), with the moment exact on a grid for the filter's state s_t =
+    /// λs_(t-1) + y_t that only ever rounds up. The grid is geometric with ratio λ^(-1/j), so that
+    /// decay is exact and only a new participation is rounded.
+    fn known_participation(&self, rate: f64, gap: f64) -> Option<Composition> {
         let Strategy::Lambda(lambda) = self.strategy else { return None };
         let moments = filter_moments(lambda, rate, self.steps)?;
         let worst = self.cyclic_energy(1);
@@ -195,43 +212,43 @@ impl Correlated {
         let first = moments.iter().map(|(t, m)| m / t).fold(worst, f64::min).max(1e-6);
         let levels: Vec<f64> =
             (0..96).map(|i| first * (worst / first).powf(i as f64 / 96.0)).collect();
-        let mut laws = Vec::with_capacity(levels.len());
+        let mut components = Vec::with_capacity(levels.len());
         let mut above = 1.0;
         for level in levels {
             let next = bound(level);
-            laws.push((above - next, level));
+            components.push((above - next, level));
             above = next;
         }
         // All that is left is at the most there can be.
-        laws.push((above, worst));
-        laws.iter_mut().for_each(|(_, a)| *a = gap * a.sqrt() * (1.0 + 1e-12) / self.noise);
-        debug_assert!((laws.iter().map(|l| l.0).sum::<f64>() - 1.0).abs() < 1e-12);
-        laws.retain(|(p, _)| *p > 0.0);
-        Some(Account::part(Part::Known { laws }))
+        components.push((above, worst));
+        components.iter_mut().for_each(|(_, a)| *a = gap * a.sqrt() * (1.0 + 1e-12) / self.noise);
+        debug_assert!((components.iter().map(|c| c.0).sum::<f64>() - 1.0).abs() < 1e-12);
+        components.retain(|(p, _)| *p > 0.0);
+        Some(Composition::of(DominatingPair::KnownParticipation { components }))
     }
 }
 
 /// Bounds on a run, as accounts of independent mechanisms.
 pub(crate) struct Bounds {
-    pub(crate) upper: Vec<(Account, &'static str)>,
-    pub(crate) lower: Vec<Account>,
+    pub(crate) upper: Vec<(Composition, &'static str)>,
+    pub(crate) lower: Vec<Composition>,
 }
 
 /// Independent Poisson samples under either relation.
-pub(crate) fn sampled(rate: f64, sigma: f64, times: u64, neighbours: Neighbours) -> Account {
+pub(crate) fn sampled(rate: f64, sigma: f64, times: u64, neighbours: Neighbours) -> Composition {
     let part = match neighbours {
         _ if rate == 1.0 => {
             let gap = if neighbours == Neighbours::ReplaceOne { 2.0 } else { 1.0 };
-            return Account {
+            return Composition {
                 mu_squared: times as f64 * (gap / sigma).powi(2),
-                parts: vec![],
+                pairs: vec![],
                 large: false,
             };
         }
-        Neighbours::AddRemove => Part::Poisson { rate, sigma },
-        Neighbours::ReplaceOne => Part::Replaced { rate, sigma },
+        Neighbours::AddRemove => DominatingPair::Poisson { rate, sigma },
+        Neighbours::ReplaceOne => DominatingPair::PoissonReplaceOne { rate, sigma },
     };
-    Account { mu_squared: 0.0, parts: vec![(part, times)], large: false }
+    Composition { mu_squared: 0.0, pairs: vec![(part, times)], large: false }
 }
 
 /// (θ, ln E e^(θA)) for a range of θ, from above.

@@ -1,16 +1,17 @@
 //! Gaussian noise on samples: moments at integer orders, and what lies between them.
 //!
-//! With R = P/Q, everything is kept as ln(E_Q R^n - 1): the sums below have only positive terms, so that nothing cancels
-//! however small the rate.
+//! With R = P/Q, everything is kept as ln(E_Q R^n - 1): the sums below have only positive terms, so
+//! that nothing cancels however small the rate.
 use super::{
-    fractional,
-    logs::{Sum, log_1p_exp, log_add, log_binomial, log_exp_m1},
+    fractional_order,
+    log_space::{Sum, log_1p_exp, log_add, log_binomial, log_exp_m1},
 };
 
 /// A sampled Gaussian. Its moments are asked for at integer orders only.
 pub(super) struct Sampled {
     rate: f64,
-    /// (gap/σ)² between what the record and its replacement add, for what holds without amplification.
+    /// (gap/σ)² between what the record and its replacement add, for what holds without
+    /// amplification.
     square: f64,
     moments: Moments,
 }
@@ -18,7 +19,8 @@ pub(super) struct Sampled {
 enum Moments {
     /// P = (1-q)N(0, σ²) + qN(1, σ²), Q = N(0, σ²): binomial.
     Poisson { sigma: f64 },
-    /// ln of bounds on m_j = E_Q|R - 1|^j / q^j for even j, by j; and for every j, m_j ≤ 2·e^(j(j-1)s/2)·c^(j-1).
+    /// ln of bounds on m_j = E_Q|R - 1|^j / q^j for even j, by j; and for every j, m_j ≤
+    /// 2·e^(j(j-1)s/2)·c^(j-1).
     Central { even: Vec<f64>, s: f64, log_c: f64 },
 }
 
@@ -33,8 +35,9 @@ impl Sampled {
         Sampled { rate, square: noise.powi(-2), moments: Moments::Poisson { sigma: noise } }
     }
 
-    /// A sample of fixed size: Theorem 27. Any two of (with the record, with its replacement, with another in its place)
-    /// are two clip norms apart, and a ternary moment is at most four binary ones.
+    /// A sample of fixed size: Theorem 27. Any two of (with the record, with its replacement, with
+    /// another in its place) are two clip norms apart, and a ternary moment is at most four binary
+    /// ones.
     pub(super) fn fixed_size(rate: f64, noise: f64) -> Sampled {
         let square = (2.0 / noise).powi(2);
         let even = central(square).into_iter().map(|x| x + 4.0_f64.ln()).collect();
@@ -42,9 +45,10 @@ impl Sampled {
         Sampled { rate, square, moments: Moments::Central { even, s: square, log_c: 0.0 } }
     }
 
-    /// Replace-one on a Poisson sample: P - Q = q(P₁ - Q₁) and Q = (1-q)Q₀ + qQ₁, so that E_Q|R - 1|^j is q^j times
-    /// ∫|P₁ - Q₁|^j/Q^(j-1). That is at most (1-q)^(1-j)·M, since Q ≥ (1-q)Q₀, and by convexity at most (1-q)M + qN; where
-    /// N is a binary moment at two clip norms, and M = ∫|P₁ - Q₁|^j/Q₀^(j-1), by Minkowski, 2^j times one at a single.
+    /// Replace-one on a Poisson sample: P - Q = q(P₁ - Q₁) and Q = (1-q)Q₀ + qQ₁, so that E_Q|R -
+    /// 1|^j is q^j times ∫|P₁ - Q₁|^j/Q^(j-1). That is at most (1-q)^(1-j)·M, since Q ≥ (1-q)Q₀,
+    /// and by convexity at most (1-q)M + qN; where N is a binary moment at two clip norms, and M =
+    /// ∫|P₁ - Q₁|^j/Q₀^(j-1), by Minkowski, 2^j times one at a single.
     pub(super) fn replaced(rate: f64, noise: f64) -> Sampled {
         let square = (2.0 / noise).powi(2);
         let log_p = (-rate).ln_1p();
@@ -75,10 +79,11 @@ impl Sampled {
 
     /// ln E_Q R^(n + share), from above, from its values at n and n + 1.
     ///
-    /// Three bounds. It is convex, so that its chord is above it. And (E_Q R^α - 1)/α(α-1) = E_Q ∫ |R - t| t^(α-2) dt over t
-    /// between 1 and R is a mixture of powers, hence convex in its logarithm too, Kullback and Leibler's divergence being
-    /// its value at one; this is nearly straight where the chord is not, and keeps its digits at the smallest rates. For
-    /// Poisson samples there is also a series.
+    /// Three bounds. It is convex, so that its chord is above it. And (E_Q R^α - 1)/α(α-1) = E_Q ∫
+    /// |R - t| t^(α-2) dt over t between 1 and R is a mixture of powers, hence convex in its
+    /// logarithm too, Kullback and Leibler's divergence being its value at one; this is nearly
+    /// straight where the chord is not, and keeps its digits at the smallest rates. For Poisson
+    /// samples there is also a series.
     fn interpolate(&self, n: f64, share: f64) -> f64 {
         if share == 0.0 && n > 1.0 {
             return log_1p_exp(self.log_excess(n));
@@ -98,9 +103,12 @@ impl Sampled {
         let bound = chord.min(log_1p_exp(straight + excess.ln() + excess.ln_1p()));
         match self.moments {
             Moments::Poisson { sigma } => {
-                // Nearer to one, 1 + excess has lost too many of its digits; the chord from there is above.
+                // Nearer to one, 1 + excess has lost too many of its digits; the chord from there
+                // is above.
                 let far = excess.max(1e-3);
-                bound.min(fractional::log_moment(1.0 + far, self.rate, sigma, bound) * excess / far)
+                bound.min(
+                    fractional_order::log_moment(1.0 + far, self.rate, sigma, bound) * excess / far,
+                )
             }
             Moments::Central { .. } => bound,
         }
@@ -111,7 +119,8 @@ impl Sampled {
         // At most ln(1 + χ²), and by convexity the rate times the Gaussian's.
         let bound = log_1p_exp(square).ln().min((0.5 * self.rate * self.square).ln());
         match self.moments {
-            // R ≥ 1 - q, and (r ln r - r + 1)/(r - 1)² falls in r: at most χ² times its value there.
+            // R ≥ 1 - q, and (r ln r - r + 1)/(r - 1)² falls in r: at most χ² times its value
+            // there.
             Moments::Poisson { .. } => {
                 let q = self.rate;
                 // ((1-q)ln(1-q) + q)/q² = Σ q^k/((k+1)(k+2)).
@@ -136,15 +145,18 @@ impl Sampled {
     }
 }
 
-/// Σ C(n,k) q^k (1-q)^(n-k) (e^(k(k-1)s/2) - 1) for s = 1/σ²: Mironov, Talwar and Zhang, Section 3.3, less its ones.
+/// Σ C(n,k) q^k (1-q)^(n-k) (e^(k(k-1)s/2) - 1) for s = 1/σ²: Mironov, Talwar and Zhang, Section
+/// 3.3, less its ones.
 ///
-/// Summed from below the binomial's mode; what is left out on either side is at most a geometric series.
+/// Summed from below the binomial's mode; what is left out on either side is at most a geometric
+/// series.
 fn poisson(n: f64, q: f64, s: f64) -> f64 {
     let mean = n * q;
     let first = (mean - 12.0 * (mean * (1.0 - q)).sqrt() - 30.0).floor().max(2.0);
     let term = |k: f64| log_binomial(n, k, q) + log_exp_m1(0.5 * k * (k - 1.0) * s) * (1.0 + 1e-15);
-    // Logarithm of a bound on each ratio of successive terms from k on. (e^(x+d) - 1)/(e^x - 1) ≤ e^d(1 + d/x) with
-    // d/x = 2/(k-1); with n - k held at its first value the bound is convex in k, so that one of its ends is the largest.
+    // Logarithm of a bound on each ratio of successive terms from k on. (e^(x+d) - 1)/(e^x - 1) ≤
+    // e^d(1 + d/x) with d/x = 2/(k-1); with n - k held at its first value the bound is convex in k,
+    // so that one of its ends is the largest.
     let odds = (q / (1.0 - q)).ln();
     let ratio = |from: f64, k: f64| ((n - from) / (k - 1.0)).ln() + odds + k * s;
     if n > f64::from(TERMS) && ratio(mean * 2.0 + 100.0, n - 1.0) > 0.0 {
@@ -175,7 +187,8 @@ fn poisson(n: f64, q: f64, s: f64) -> f64 {
     f64::INFINITY
 }
 
-/// Σ C(n,j) q^j m_j, j from 2: the binomial expansion of E_Q(1 + (R-1))^n. Odd moments by Cauchy and Schwarz.
+/// Σ C(n,j) q^j m_j, j from 2: the binomial expansion of E_Q(1 + (R-1))^n. Odd moments by Cauchy
+/// and Schwarz.
 ///
 /// The coarse bound m_j ≤ 2·e^(j(j-1)s/2)·c^(j-1) serves where it is smaller, and for the tail.
 fn expansion(n: f64, q: f64, s: f64, log_c: f64, even: &[f64]) -> f64 {
@@ -206,10 +219,11 @@ fn expansion(n: f64, q: f64, s: f64, log_c: f64, even: &[f64]) -> f64 {
 
 /// ln E(R - 1)^j for j up to [`CENTRAL`], R = e^(uz - u²/2) with z normal and u² = s.
 ///
-/// E R^i = e^(s·i(i-1)/2) counts the graphs on i vertices, each edge weighing w = e^s - 1; so E(R - 1)^j counts those that
-/// leave no vertex alone. Take away the last vertex: m of the others still have company, the rest had only it. Hence
-/// N_j = N_(j-1)((1+w)^(j-1) - 1) + Σ_(m<j-1) C(j-1, m) N_m (1+w)^m w^(j-1-m), in which nothing is subtracted, whereas
-/// the theorem's forward differences lose all digits at large σ.
+/// E R^i = e^(s·i(i-1)/2) counts the graphs on i vertices, each edge weighing w = e^s - 1; so E(R -
+/// 1)^j counts those that leave no vertex alone. Take away the last vertex: m of the others still
+/// have company, the rest had only it. Hence N_j = N_(j-1)((1+w)^(j-1) - 1) + Σ_(m<j-1) C(j-1, m)
+/// N_m (1+w)^m w^(j-1-m), in which nothing is subtracted, whereas the theorem's forward differences
+/// lose all digits at large σ.
 fn central(s: f64) -> Vec<f64> {
     let log_w = log_exp_m1(s);
     let factorial: Vec<f64> = (0..=CENTRAL).map(|i| libm::lgamma(i as f64 + 1.0)).collect();
@@ -223,7 +237,8 @@ fn central(s: f64) -> Vec<f64> {
             sum.add(choose + logs[m] + m as f64 * s + (l - m) as f64 * log_w);
         }
         let log = sum.log();
-        // Rounding: of the logarithms (below 2e3 for the factorials), of the largest product, and of the sum.
+        // Rounding: of the logarithms (below 2e3 for the factorials), of the largest product, and
+        // of the sum.
         logs.push(log + 2e-12 + 4.0 * f64::EPSILON * (log.abs() + j as f64 * (s + log_w.abs())));
     }
     logs

@@ -1,5 +1,5 @@
 use super::*;
-use crate::correlated::{Correlated, Participation, Strategy};
+use crate::correlated::{CorrelatedGaussian, Participation, Strategy};
 use Neighbours::{AddRemove, ReplaceOne};
 
 /// Draws that need no crate: a fixed stream of uniform numbers.
@@ -18,7 +18,8 @@ impl Draws {
     }
 }
 
-/// dp-accounting 0.6.0, RDP with its own list of orders, and its PLD's upper end: q, σ, T, δ, RDP, PLD.
+/// dp-accounting 0.6.0, RDP with its own list of orders, and its PLD's upper end: q, σ, T, δ, RDP,
+/// PLD.
 const POISSON: [(f64, f64, u64, f64, f64, f64); 12] = [
     (0.01, 1.0, 1000, 1e-5, 2.1014, 1.8282),
     (0.01, 1.0, 1000, 1e-6, 2.4367, 2.1245),
@@ -45,7 +46,8 @@ fn poisson_is_no_worse_than_a_list_of_orders_and_no_better_than_the_loss_itself(
     }
 }
 
-/// dp-accounting 0.6.0, whose σ is noise over what *replacing* a record changes: n, batch, σ, T, δ, ε.
+/// dp-accounting 0.6.0, whose σ is noise over what *replacing* a record changes: n, batch, σ, T, δ,
+/// ε.
 const FIXED: [(u64, u64, f64, u64, f64, f64); 12] = [
     (60_000, 600, 1.0, 1000, 1e-5, 3.5761),
     (60_000, 600, 1.0, 1000, 1e-6, 4.0212),
@@ -99,7 +101,8 @@ fn zcdp_costs_a_few_percent_over_the_exact_gaussian() {
     }
 }
 
-/// E_Q R^α and E_P R^(-α) by the trapezoidal rule, whose error for such integrands is far below rounding.
+/// E_Q R^α and E_P R^(-α) by the trapezoidal rule, whose error for such integrands is far below
+/// rounding.
 fn quadrature(rate: f64, sigma: f64, alpha: f64, removed: bool) -> f64 {
     let (low, high) = (-12.0 * sigma - alpha, 12.0 * sigma + alpha);
     let count = 200_000;
@@ -181,7 +184,7 @@ fn leaf(draws: &mut Draws) -> Event {
     match (draws.next() * 6.0) as u32 {
         0 => Event::gaussian(noise),
         1 => Event::laplace(noise),
-        2 => Event::selection(draws.log_between(0.01, 8.0)),
+        2 => Event::exponential(draws.log_between(0.01, 8.0)),
         3 | 4 => Event::poisson(rate, noise),
         _ => {
             let batch = draws.log_between(1.0, 1e4) as u64;
@@ -191,7 +194,8 @@ fn leaf(draws: &mut Draws) -> Event {
     .unwrap()
 }
 
-/// Two accountants that share only the normal distribution. What some neighbours really leak is below both.
+/// Two accountants that share only the normal distribution. What some neighbours really leak is
+/// below both.
 #[test]
 fn no_answer_is_below_what_the_main_accountant_shows_to_leak() {
     let mut draws = Draws(20_260_901);
@@ -255,7 +259,7 @@ fn divergence_grows_with_the_order() {
         Event::poisson(0.01, 0.9).unwrap(),
         Event::fixed_size(1000, 7, 3.0).unwrap(),
         Event::laplace(0.7).unwrap(),
-        Event::selection(1.3).unwrap(),
+        Event::exponential(1.3).unwrap(),
     ];
     for run in runs {
         for neighbours in [AddRemove, ReplaceOne] {
@@ -275,22 +279,24 @@ fn divergence_grows_with_the_order() {
 
 #[test]
 fn what_has_no_closed_form_is_refused_by_name() {
-    let allocation = Event::allocation(100, 1, 1.0).unwrap();
+    let allocation = Event::random_allocation(100, 1, 1.0).unwrap();
     let error = epsilon(&allocation, AddRemove, 1e-5).unwrap_err();
     assert!(
         error.to_string().contains("random allocation") && error.to_string().contains("`epsilon`"),
         "{error}"
     );
     let run = |participation| {
-        Event::correlated(Correlated::new(Strategy::Lambda(0.9), participation, 100, 20.0).unwrap())
+        Event::correlated(
+            CorrelatedGaussian::new(Strategy::Lambda(0.9), participation, 100, 20.0).unwrap(),
+        )
     };
     for participation in
-        [Participation::Poisson { rate: 0.1 }, Participation::Allocated { bins: 10 }]
+        [Participation::Poisson { rate: 0.1 }, Participation::BallsAndBins { bins: 10 }]
     {
         assert!(epsilon(&run(participation), AddRemove, 1e-5).is_err(), "{participation:?}");
     }
     for participation in [
-        Participation::Full,
+        Participation::FullBatch,
         Participation::Cyclic { period: 10 },
         Participation::Separated { separation: 10, most: 4 },
     ] {

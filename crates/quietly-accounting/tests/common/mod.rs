@@ -1,10 +1,11 @@
 //! Brute force: privacy losses by quadrature, written without a line of the crate's own numerics.
 //!
-//! For independent releases δ(ε) = E_P δ_last(ε - L), where L is the summed loss of all but the last. The last release has a closed
-//! form that is smooth in ε, and the trapezoidal rule on a smooth, fast-falling function is exact to about 1e-12. So T-fold
-//! compositions take T - 1 nested sums and no grid of losses.
+//! For independent releases δ(ε) = E_P δ_last(ε - L), where L is the summed loss of all but the
+//! last. The last release has a closed form that is smooth in ε, and the trapezoidal rule on a
+//! smooth, fast-falling function is exact to about 1e-12. So T-fold compositions take T - 1 nested
+//! sums and no grid of losses.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
-use quietly_accounting::{Answer, Event, Neighbours, delta};
+use quietly_accounting::{Event, Neighbours, PrivacyBound, delta};
 
 pub use quietly_accounting::Neighbours::{AddRemove, ReplaceOne};
 
@@ -42,7 +43,7 @@ pub struct Normals {
 enum Kind {
     Removed,
     Added,
-    Replaced,
+    ReplaceOne,
 }
 
 const CENTRES: [f64; 3] = [-1.0, 0.0, 1.0];
@@ -65,7 +66,7 @@ impl Normals {
     /// The record at +1 against -1.
     pub fn replaced(rate: f64, sigma: f64) -> Normals {
         let p = [0.0, 1.0 - rate, rate];
-        Normals { p, q: [rate, 1.0 - rate, 0.0], sigma, kind: Kind::Replaced }
+        Normals { p, q: [rate, 1.0 - rate, 0.0], sigma, kind: Kind::ReplaceOne }
     }
 
     /// ln P/Q at x: both over N(0) are 1 - r + r·e^(±x/σ² - 1/2σ²).
@@ -84,7 +85,7 @@ impl Normals {
         match self.kind {
             Kind::Removed => solved(epsilon.exp()),
             Kind::Added => solved((-epsilon).exp()),
-            Kind::Replaced => {
+            Kind::ReplaceOne => {
                 // A quadratic in e^(x/s²).
                 let (a, e) = (rate * (-0.5 / s2).exp(), epsilon.exp());
                 let b = (1.0 - rate) * (e - 1.0);
@@ -175,7 +176,7 @@ pub fn composed(releases: &[&dyn Release], epsilon: f64, count: usize) -> f64 {
 }
 
 /// δ's interval must hold `truth`, which is known to the relative error `tolerance`.
-pub fn holds(what: &str, answer: Answer, truth: f64, tolerance: f64) {
+pub fn holds(what: &str, answer: PrivacyBound, truth: f64, tolerance: f64) {
     assert!(
         answer.lower <= truth * (1.0 + tolerance) + 1e-15,
         "{what}: {truth} is below {answer:?}"
@@ -186,11 +187,12 @@ pub fn holds(what: &str, answer: Answer, truth: f64, tolerance: f64) {
     );
 }
 
-pub fn asked(event: &Event, neighbours: Neighbours, epsilon: f64) -> Answer {
+pub fn asked(event: &Event, neighbours: Neighbours, epsilon: f64) -> PrivacyBound {
     delta(event, neighbours, epsilon).expect("a valid question")
 }
 
-/// Σ over an even grid of `cells` points each way on [-reach, reach]^D of (p - e^ε q)₊, for densities of `D` coordinates.
+/// Σ over an even grid of `cells` points each way on [-reach, reach]^D of (p - e^ε q)₊, for
+/// densities of `D` coordinates.
 pub fn grid<const D: usize>(
     reach: f64,
     cells: usize,

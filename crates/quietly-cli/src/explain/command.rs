@@ -7,16 +7,16 @@ pub(super) const ENTRIES: [Entry; 16] = [
         title: "participation is missing or ambiguous",
         why: "With correlated noise the price depends on the steps in which one record takes part. Exactly one \
               description of that is needed.",
-        fix: "Give one of: --full; --rate Q; --bins B; --period P, perhaps with --rate Q; --separation S with \
+        fix: "Give one of: --full; --sampling-rate Q; --bins B; --period P, perhaps with --sampling-rate Q; --separation S with \
               --participations K; --records N with --batch B.",
-        example: "quietly account correlated --lambda 0.9 --rate 0.1 --noise 118 --steps 1000 --delta 1e-5 --json",
+        example: "quietly account correlated --lambda 0.9 --sampling-rate 0.1 --noise-multiplier 118 --steps 1000 --delta 1e-5 --json",
     },
     Entry {
         code: "C02",
         title: "this is not a number",
         why: "The value of a flag could not be read as a number, or as a list of numbers for --bands and --epsilons.",
         fix: "Write numbers with a point and without units: 0.01, 1e-5, 1000, 1e6.",
-        example: "quietly account gaussian --noise 2 --steps 10 --delta 1e-5",
+        example: "quietly account gaussian --noise-multiplier 2 --steps 10 --delta 1e-5",
     },
     Entry {
         code: "C03",
@@ -24,7 +24,7 @@ pub(super) const ENTRIES: [Entry; 16] = [
         why: "A run has a whole curve of prices. --delta asks for the epsilon at that delta, --epsilon asks for the \
               delta at that epsilon.",
         fix: "Give exactly one of them.",
-        example: "quietly account gaussian --noise 2 --steps 10 --epsilon 1",
+        example: "quietly account gaussian --noise-multiplier 2 --steps 10 --epsilon 1",
     },
     Entry {
         code: "C04",
@@ -32,7 +32,7 @@ pub(super) const ENTRIES: [Entry; 16] = [
         why: "Correlated noise is described either by one number, --lambda, or by the first coefficients of a Toeplitz \
               matrix, --bands.",
         fix: "Give exactly one of them. --lambda 0 is independent noise.",
-        example: "quietly account correlated --bands 1,0.5,0.25 --full --noise 50 --steps 100 --delta 1e-5",
+        example: "quietly account correlated --bands 1,0.5,0.25 --full --noise-multiplier 50 --steps 100 --delta 1e-5",
     },
     Entry {
         code: "C05",
@@ -54,7 +54,7 @@ pub(super) const ENTRIES: [Entry; 16] = [
         why: "The answer was there, but writing it failed: a full disk, or a closed file. A pipe whose reader stops \
               early, such as `head`, is no error.",
         fix: "Make room, or write somewhere else.",
-        example: "quietly account gaussian --noise 2 --steps 10 --delta 1e-5 --json",
+        example: "quietly account gaussian --noise-multiplier 2 --steps 10 --delta 1e-5 --json",
     },
     Entry {
         code: "C08",
@@ -78,8 +78,8 @@ pub(super) const ENTRIES: [Entry; 16] = [
         title: "a file would be replaced",
         why: "--output names a file that is read by the same command, or one that is there: for `fit` any file, as a model \
               was paid for; for `init` a schema, which may have been filled in; for `label`, `predict` and `show` any \
-              file that is not empty and does not look like their own output; for `reproduce` its folder. Or another \
-              `fit` is about to write the same file. Nothing was charged or written.",
+              file that is not empty and does not look like their own output; for `quietly-lab reproduce` its folder. \
+              Or another `fit` is about to write the same file. Nothing was charged or written.",
         fix: "Give another name with --output. --force insists, but for a file that the same command reads; `fit` then \
               keeps the old model as NAME.1.",
         example: "quietly init clinic.csv --output new.schema.toml",

@@ -1,11 +1,11 @@
 //! A network's curves as panels: what columns do to answers, or to units.
-use quietly::{ColumnCurves, Curves, Model, kan::Trained};
+use quietly::{AnyAlgorithm, ColumnCurves, Curves, Model, kan::Trained};
 
 use super::{
     MOST,
     panels::{Curve, Panel, Panels},
 };
-use crate::failure::Failure;
+use crate::error::Failure;
 
 /// How many settings of the other columns are drawn.
 const DRAWN: usize = 10;
@@ -39,7 +39,10 @@ pub(super) fn of_units(
     network: &Trained,
     count: usize,
 ) -> Result<Panels, Failure> {
-    let seed = model.plan.network.as_ref().map_or(1, |training| training.seed);
+    let seed = match model.plan.algorithm() {
+        AnyAlgorithm::Kan(training) => training.seed,
+        _ => 1,
+    };
     let mut units = network.moved_most(seed)?;
     units.truncate(count);
     let curve = |column: &ColumnCurves, colour: usize, unit: usize| Curve {

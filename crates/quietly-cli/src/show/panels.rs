@@ -1,12 +1,10 @@
-//! Small pictures in rows, on one vertical scale, as SVG: no fonts, scripts or files from elsewhere.
-use std::fmt::Write as _;
-
-use quietly::Places;
-
-use crate::{
-    svg::{escaped, ticks},
-    words,
+//! Small plots in rows, on one vertical scale.
+use quietly::{
+    Places,
+    svg::{Anchor, Axis, COLOURS, Canvas, Plot, Scale},
 };
+
+use crate::format;
 
 /// A grid of panels.
 pub(super) struct Panels {
@@ -37,134 +35,95 @@ const HEIGHT: f64 = 180.0;
 /// Left, top, right and bottom of the plot in a panel.
 const FRAME: (f64, f64, f64, f64) = (46.0, 28.0, 218.0, 150.0);
 const TOP: f64 = 76.0;
-const COLOURS: [&str; 10] = [
-    "#4477aa", "#cc6677", "#117733", "#ddaa33", "#aa4499", "#44aa99", "#882255", "#999933",
-    "#332288", "#777777",
-];
 
 impl Panels {
-    /// The picture as a whole file.
+    /// The grid as a file.
     pub(super) fn svg(&self) -> String {
         let across = self.panels.len().clamp(1, ACROSS);
         let down = self.panels.len().div_ceil(ACROSS).max(1);
         let width = (across as f64 * WIDTH).max(3.0 * WIDTH) + 20.0;
         let height = TOP + down as f64 * HEIGHT + 10.0;
-        let mut text = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
-             font-family=\"sans-serif\" font-size=\"11\" role=\"img\">\n<title>{title}</title>\n\
-             <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-             <text x=\"20\" y=\"24\" font-size=\"16\" font-weight=\"bold\">{title}</text>\n",
-            title = escaped(&self.title)
-        );
-        // Letters of this size are six wide, more or less; a note without names below it may have two lines.
-        for (k, line) in words::wrap(&self.note, "", (width / 6.0) as usize).lines().enumerate() {
-            let y = 42 + 14 * k;
-            let _ = writeln!(text, "<text x=\"20\" y=\"{y}\">{}</text>", escaped(line));
+        let mut canvas = Canvas::new(width, height, 11.0, &self.title);
+        canvas.heading((20.0, 24.0), &self.title);
+        // Letters of this size are about six wide. A note without names below it may have two
+        // lines.
+        for (k, line) in format::wrap(&self.note, "", (width / 6.0) as usize).lines().enumerate() {
+            canvas.text((20.0, 42.0 + 14.0 * k as f64), Anchor::Start, line);
         }
         for (k, name) in self.names.iter().take(COLOURS.len()).enumerate() {
             let (x, colour) = (20.0 + 70.0 * k as f64, COLOURS[k]);
+            let style = format!("stroke=\"{colour}\" stroke-width=\"3\"");
+            canvas.line((x, 58.0), (x + 14.0, 58.0), &style);
             let shown: String = name.chars().take(9).collect();
-            let _ = writeln!(
-                text,
-                "<path d=\"M{x} 58 h14\" stroke=\"{colour}\" stroke-width=\"3\"/><text x=\"{}\" y=\"62\">{}</text>",
-                x + 18.0,
-                escaped(&shown)
-            );
+            canvas.text((x + 18.0, 62.0), Anchor::Start, &shown);
         }
-        let span = self.span();
+        let values = self.panels.iter().flat_map(|p| &p.curves).flat_map(|c| &c.values);
+        let values: Vec<f64> = values.copied().filter(|v| v.is_finite()).collect();
         for (k, panel) in self.panels.iter().enumerate() {
             let (x, y) = ((k % ACROSS) as f64 * WIDTH + 10.0, TOP + (k / ACROSS) as f64 * HEIGHT);
-            let _ = writeln!(text, "<g transform=\"translate({x} {y})\">");
-            panel.draw(span, &mut text);
-            text += "</g>\n";
+            let pixels = (y + FRAME.3, y + FRAME.1);
+            let scale = Axis::linear("").around(values.iter().copied(), pixels);
+            panel.draw((x + FRAME.0, x + FRAME.2), scale, &mut canvas);
         }
-        text + "</svg>\n"
-    }
-
-    /// The lowest and the highest value of all panels, with a little room.
-    fn span(&self) -> (f64, f64) {
-        let all = self.panels.iter().flat_map(|p| &p.curves).flat_map(|c| &c.values);
-        let finite = all.copied().filter(|v| v.is_finite());
-        let (low, high) =
-            finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
-        match high - low {
-            room if room > 0.0 => (low - 0.05 * room, high + 0.05 * room),
-            _ if low.is_finite() => (low - 0.5, low + 0.5),
-            _ => (0.0, 1.0),
-        }
+        canvas.finish()
     }
 }
 
 impl Panel {
-    fn draw(&self, (low, high): (f64, f64), text: &mut String) {
-        let (left, top, right, bottom) = FRAME;
-        let mut add = |line: String| writeln!(text, "{line}").expect("a string takes everything");
-        let y = |value: f64| bottom - (bottom - top) * (value - low) / (high - low);
-        let title: String = self.title.chars().take(30).collect();
-        let middle = 0.5 * (left + right);
-        add(format!(
-            "<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\" font-size=\"13\">{}</text>",
-            top - 8.0,
-            escaped(&title)
-        ));
-        for tick in ticks(low, high).into_iter().step_by(2) {
-            let at = y(tick);
-            add(format!("<path d=\"M{left} {at:.1} H{right}\" stroke=\"#e0e0e0\"/>"));
-            add(format!(
-                "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{tick}</text>",
-                left - 5.0,
-                at + 4.0
-            ));
-        }
-        let below = bottom + 15.0;
-        let mut mark = |at: f64, word: &str| {
-            add(format!("<path d=\"M{at:.1} {bottom} v4\" stroke=\"black\"/>"));
-            let word = escaped(word);
-            add(format!("<text x=\"{at:.1}\" y=\"{below}\" text-anchor=\"middle\">{word}</text>"));
-        };
+    fn draw(&self, (left, right): (f64, f64), y: Scale, canvas: &mut Canvas) {
         let count = self.curves.first().map_or(1, |c| c.values.len());
-        let x = |place: usize| match self.places {
-            Places::Range(_) => left + (right - left) * place as f64 / (count - 1).max(1) as f64,
-            Places::Names(_) => left + (right - left) * (place as f64 + 0.5) / count as f64,
+        // Curves have a value for each of `count` places: the ends of a range, the middle of a
+        // name's part.
+        let (axis, half) = match self.places {
+            Places::Range(ends) => (ends, 0.0),
+            Places::Names(_) => ((0.0, count as f64), 0.5),
         };
-        match &self.places {
-            Places::Range((from, to)) => {
-                // A picture of this size has room for half of the usual ticks.
-                for tick in ticks(*from, *to).into_iter().step_by(2) {
-                    mark(left + (right - left) * (tick - from) / (to - from), &tick.to_string());
-                }
-            }
+        let plot = Plot { x: Axis::linear("").between(axis, (left, right)), y };
+        let steps = match self.places {
+            Places::Range(_) => count.saturating_sub(1).max(1),
+            Places::Names(_) => count,
+        };
+        let x = |place: usize| left + (right - left) * (place as f64 + half) / steps as f64;
+        let ticks: Vec<(f64, String)> = match &self.places {
+            // A plot of this size has room for half of the usual ticks.
+            Places::Range(_) => plot.x.ticks().into_iter().step_by(2).collect(),
             Places::Names(names) => {
-                let room = 24 / names.len().max(1);
-                for (place, name) in names.iter().enumerate() {
-                    mark(x(place), &name.chars().take(room.max(1)).collect::<String>());
-                }
+                let room = (24 / names.len().max(1)).max(1);
+                let short = |name: &String| name.chars().take(room).collect::<String>();
+                names.iter().enumerate().map(|(k, name)| (x(k), short(name))).collect()
             }
-        }
+        };
+        let sparse: Vec<_> = plot.y.ticks().into_iter().step_by(2).collect();
+        plot.draw_y_ticks(canvas, &sparse);
+        plot.draw_x_ticks(canvas, &ticks);
+        let title: String = self.title.chars().take(30).collect();
+        let middle = (0.5 * (left + right), plot.y.pixels().1 - 8.0);
+        canvas.styled_text(middle, Anchor::Middle, "font-size=\"13\"", &title);
         for curve in &self.curves {
             let colour = COLOURS[curve.colour % COLOURS.len()];
             let (width, opacity) = if curve.bold { (2.2, 1.0) } else { (0.8, 0.45) };
-            let places = curve.values.iter().enumerate().filter(|(_, v)| v.is_finite());
-            let points: Vec<String> =
-                places.map(|(k, v)| format!("{:.1},{:.1}", x(k), y(*v))).collect();
-            add(format!(
-                "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\" stroke-opacity=\"{opacity}\"/>",
-                points.join(" ")
-            ));
+            let values = curve.values.iter().enumerate().filter(|(_, v)| v.is_finite());
+            let points: Vec<(f64, f64)> =
+                values.filter_map(|(k, v)| Some((x(k), plot.y.at(*v)?))).collect();
+            canvas.polyline(
+                &points,
+                &format!(
+                    "stroke=\"{colour}\" stroke-width=\"{width}\" stroke-opacity=\"{opacity}\""
+                ),
+            );
             if curve.bold && matches!(self.places, Places::Names(_)) {
-                for (cx, cy) in points.iter().filter_map(|p| p.split_once(',')) {
-                    add(format!("<circle cx=\"{cx}\" cy=\"{cy}\" r=\"3\" fill=\"{colour}\"/>"));
-                }
+                let style = format!("fill=\"{colour}\"");
+                points.iter().for_each(|at| canvas.circle(*at, 3.0, &style));
             }
         }
-        add(format!(
-            "<path d=\"M{left} {top} V{bottom} H{right}\" fill=\"none\" stroke=\"black\"/>"
-        ));
+        plot.draw_frame(canvas);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use quietly::svg::is_well_formed;
+
     use super::*;
 
     #[test]
@@ -185,12 +144,12 @@ mod tests {
         ];
         let names = vec!["one & two".into()];
         let text = Panels { title: "t".into(), note: "n".into(), names, panels }.svg();
-        assert!(crate::chart::well_formed(&text), "{text}");
+        assert!(is_well_formed(&text), "{text}");
         for part in ["a &lt; b", "R&amp;D", "&lt;x&gt;", "one &amp; two", ">20<", ">60<"] {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
         let empty = Panels { title: "t".into(), note: "".into(), names: vec![], panels: vec![] };
-        assert!(crate::chart::well_formed(&empty.svg()));
+        assert!(is_well_formed(&empty.svg()));
     }
 }

@@ -2,7 +2,7 @@
 use quietly::{Affine, Link, Model};
 use serde_json::{Value, json};
 
-use crate::{screen::WIDTH, words};
+use crate::{format, terminal::WIDTH};
 
 /// How many classes fit beside each other.
 const MOST_CLASSES: usize = 6;
@@ -59,12 +59,12 @@ pub(super) fn table(model: &Model) -> String {
         && names.len() <= MOST_TERMS
     {
         let equation = equation(sum, &names);
-        lines.push(words::wrap(&format!("in units of the columns: {equation}"), "", WIDTH));
+        lines.push(format::wrap(&format!("in units of the columns: {equation}"), "", WIDTH));
     }
     if model.rows.is_some() {
         let clipped = "Rows farther from the centre than the radius in the model file are clipped to it first: for them the \
                        model is not this sum.";
-        lines.push(words::wrap(clipped, "", WIDTH));
+        lines.push(format::wrap(clipped, "", WIDTH));
     }
     lines.join("\n")
 }
@@ -84,13 +84,13 @@ pub(super) fn json(model: &Model) -> Value {
     let each = |(k, (name, sum)): (usize, (String, &Affine))| {
         let natural = natural.as_ref().map(|natural| &natural[k]);
         let weight = |(j, name): (usize, &String)| {
-            let per_unit = natural.map(|natural| words::json(natural.weights[j]));
-            json!({ "feature": name, "weight": words::json(sum.weights[j]), "per_unit": per_unit })
+            let per_unit = natural.map(|natural| format::json(natural.weights[j]));
+            json!({ "feature": name, "weight": format::json(sum.weights[j]), "per_unit": per_unit })
         };
         let weights: Vec<Value> = names.iter().enumerate().map(weight).collect();
-        let in_units = natural.map(|natural| words::json(natural.intercept));
+        let in_units = natural.map(|natural| format::json(natural.intercept));
         json!({
-            "output": name, "intercept": words::json(sum.intercept), "intercept_in_units": in_units, "weights": weights,
+            "output": name, "intercept": format::json(sum.intercept), "intercept_in_units": in_units, "weights": weights,
         })
     };
     let outputs: Vec<Value> = outputs(model).into_iter().zip(&sums).enumerate().map(each).collect();

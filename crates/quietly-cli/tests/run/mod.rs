@@ -1,4 +1,4 @@
-//! Runs the built command.
+//! Runs the built command: `quietly`, or `quietly-lab` in the tests of that crate.
 #![allow(dead_code, reason = "each test file uses its part")]
 use std::{
     fs,
@@ -8,6 +8,13 @@ use std::{
 };
 
 use serde_json::Value;
+
+/// Cargo names the binary of the package under test.
+pub(crate) const BINARY: &str =
+    match (option_env!("CARGO_BIN_EXE_quietly"), option_env!("CARGO_BIN_EXE_quietly-lab")) {
+        (Some(path), _) | (None, Some(path)) => path,
+        (None, None) => panic!("no binary under test"),
+    };
 
 /// What a command left behind.
 pub(crate) struct Done {
@@ -22,7 +29,7 @@ pub(crate) fn quietly(arguments: &str) -> Done {
 }
 
 fn quietly_in(folder: &Path, arguments: &str) -> Done {
-    let output = Command::new(env!("CARGO_BIN_EXE_quietly"))
+    let output = Command::new(BINARY)
         .args(arguments.split_whitespace())
         .current_dir(folder)
         .stdin(Stdio::null())
@@ -164,4 +171,20 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// Whether every tag of an SVG text that opens also closes, in order.
+pub(crate) fn well_formed(text: &str) -> bool {
+    let mut open: Vec<&str> = vec![];
+    for part in text.split('<').skip(1) {
+        let Some((tag, _)) = part.split_once('>') else { return false };
+        if let Some(name) = tag.strip_prefix('/') {
+            if open.pop() != Some(name) {
+                return false;
+            }
+        } else if !tag.ends_with('/') {
+            open.push(tag.split_whitespace().next().unwrap_or_default());
+        }
+    }
+    open.is_empty()
 }

@@ -161,11 +161,11 @@ pub fn canary_in_fits(
     key: &Key,
     watch: &mut Watch<'_>,
 ) -> Result<Canary, Error> {
-    let neighbours = plan.budget.neighbours();
+    let neighbours = plan.budget().neighbours();
     let claim = Claim::of_plan(plan, neighbours)?;
     let world = World::new(plan, key)?;
-    let mut rows = world.draw(Group::Members, 0, plan.rows - 1)?;
-    let public = world.draw(Group::Public, 0, plan.rows)?.into_table();
+    let mut rows = world.draw(Group::Members, 0, plan.rows() - 1)?;
+    let public = world.draw(Group::Public, 0, plan.rows())?.into_table();
     let without = match neighbours {
         Neighbours::AddRemove => rows.clone(),
         Neighbours::ReplaceOne => {

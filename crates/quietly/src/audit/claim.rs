@@ -59,15 +59,15 @@ impl Claim {
     ///
     /// [`Error::Accounting`] where there is no theorem.
     pub fn of_plan(plan: &Plan, neighbours: Neighbours) -> Result<Self, Error> {
-        let delta = plan.budget.delta();
-        if !plan.budget.is_private() {
+        let delta = plan.budget().delta();
+        if !plan.budget().is_private() {
             return Ok(Claim::nothing(neighbours, delta));
         }
-        if plan.stages.is_empty() {
+        if plan.stages().is_empty() {
             // Nothing is asked, so nothing can be seen.
             return Ok(Claim { epsilon: 0.0, delta, neighbours, points: vec![(0.0, 0.0)] });
         }
-        Claim::of_event(&charge::event(plan.sampler, &plan.stages)?, neighbours, delta)
+        Claim::of_event(&charge::event(plan.sampler(), plan.stages())?, neighbours, delta)
     }
 
     /// No promise at all: what a fit without noise claims.
@@ -115,7 +115,8 @@ mod tests {
         0.5 * libm::erfc(-x / std::f64::consts::SQRT_2)
     }
 
-    /// Spec 12: for μ-GDP hits are at most Φ(Φ⁻¹(α) + μ) and the area Φ(μ/√2); pairs of one model Φ(μ/2). The claim may
+    /// docs/spec/regression.md#12: for μ-GDP hits are at most Φ(Φ⁻¹(α) + μ) and the area Φ(μ/√2); pairs of
+    /// one model Φ(μ/2). The claim may
     /// be above by what 24 lines cost, and never below.
     #[test]
     fn a_gaussian_claim_has_the_ceilings_of_its_mu() {

@@ -81,7 +81,7 @@ impl Mechanism {
         Error::unless((1..=1000).contains(&steps), "steps", "from 1 to 1000", steps)?;
         let event = |noise: f64| match scheme {
             Scheme::Full => Event::gaussian(noise)?.repeat(steps),
-            Scheme::Allocation => Event::allocation(steps, 1, noise),
+            Scheme::Allocation => Event::random_allocation(steps, 1, noise),
             Scheme::Poisson => Event::poisson(1.0 / steps as f64, noise)?.repeat(steps),
         };
         let found = calibrate(event, neighbours, budget.epsilon(), budget.delta())?;

@@ -44,7 +44,8 @@ fn right_mechanisms_pass_and_half_the_noise_is_caught() {
     }
 }
 
-/// Spec 0.6: blocks of a fixed size charged as if each row drew its own. The controls are the schemes that are charged.
+/// docs/spec/regression.md#0.6: blocks of a fixed size charged as if each row drew its own. The controls are
+/// the schemes that are charged.
 #[test]
 fn a_shuffle_charged_as_a_sample_is_caught() {
     let budget = budget(2.0, Neighbours::ReplaceOne);
@@ -56,7 +57,7 @@ fn a_shuffle_charged_as_a_sample_is_caught() {
     }
 }
 
-/// Spec 12: the empirical μ of a Gaussian release is within [0.8, 1.02] of the claimed one.
+/// docs/spec/regression.md#12: the empirical μ of a Gaussian release is within [0.8, 1.02] of the claimed one.
 #[test]
 fn a_gaussian_release_shows_its_mu() {
     let found = look(Scheme::Full, 1, budget(4.0, Neighbours::AddRemove), None, 40_000);
@@ -83,7 +84,8 @@ fn trace(link: Link, method: Method, budget: Budget, models: u64) -> Tracing {
     found
 }
 
-/// Spec 12, d = 50 and N = 500: least squares has z = √(d/2) = 5 (4.8 measured there), AUC 0.579 and a sum of d = 50 and
+/// docs/spec/regression.md#12, d = 50 and N = 500: least squares has z = √(d/2) = 5 (4.8 measured there),
+/// AUC 0.579 and a sum of d = 50 and
 /// one for the constant; z of one model has a deviation of about 1.
 #[test]
 fn least_squares_is_traced_as_the_theory_says() {
@@ -113,7 +115,7 @@ fn private_fits_are_within_their_claims() {
 fn one_pass_is_within_its_claim() {
     let regression = Regression::new(Link::Linear).method(Method::OnePass);
     let plan = regression.plan(5000, 4, budget(2.0, Neighbours::AddRemove)).unwrap();
-    assert_eq!(plan.method, Method::OnePass);
+    assert_eq!(plan.method(), Method::OnePass);
     let quiet = &mut |_| ControlFlow::Continue(());
     let found = tracing(&plan, 20, &Key::from_seed(5), quiet).unwrap();
     assert_eq!(found.verdict(), Verdict::Within);

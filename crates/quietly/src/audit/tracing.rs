@@ -4,6 +4,8 @@
 //! lacks, and the direction put right: members score high. Every number is a mean over models, as the scores of one
 //! model depend on each other.
 //!
+//! # Proof: ceilings of the tracing attack
+//!
 //! Why the ceilings hold. Take a member, and strangers drawn afresh. Replace the member by a stranger: the model's law moves by no
 //! more than is claimed for a replaced row, and the member is now one stranger among n + 1, so that it scores above the
 //! k-th of the others with chance k/(n + 1) at most. With the member in place the chance is at most hits(k/(n + 1)).
@@ -88,9 +90,9 @@ pub fn tracing(
     watch: &mut Watch<'_>,
 ) -> Result<Tracing, Error> {
     Error::unless((20..=1_000_000).contains(&models), "runs", "from 20 to a million", models)?;
-    Error::unless(plan.rows > 1, "rows", "at least 2", plan.rows)?;
+    Error::unless(plan.rows() > 1, "rows", "at least 2", plan.rows())?;
     let claim = Claim::of_plan(plan, Neighbours::ReplaceOne)?;
-    let n = plan.rows as usize;
+    let n = plan.rows() as usize;
     // The k-th highest of n strangers; a further one is above it with chance k/(n + 1).
     let places = RATES.map(|rate| ((rate * (n + 1) as f64) as usize).clamp(1, n));
     let (mut z, mut sums, mut pairs) = (vec![], vec![], vec![]);
@@ -98,11 +100,11 @@ pub fn tracing(
     let (mut all_members, mut all_strangers) = (vec![], vec![]);
     let seeds = key.stream("seeds of models");
     let world = World::new(plan, key)?;
-    let public = world.draw(Group::Public, 0, plan.rows)?.into_table();
+    let public = world.draw(Group::Public, 0, plan.rows())?.into_table();
     for model in 0..models {
         tell(watch, "models", model, models)?;
-        let members = world.draw(Group::Members, model, plan.rows)?;
-        let strangers = world.draw(Group::Strangers, model, plan.rows)?;
+        let members = world.draw(Group::Members, model, plan.rows())?;
+        let strangers = world.draw(Group::Strangers, model, plan.rows())?;
         let table = Private::new(members.clone().into_table());
         let key = Key::from_seed(seeds.bits(model)?.word()?);
         let quiet = &mut |_| std::ops::ControlFlow::Continue(());

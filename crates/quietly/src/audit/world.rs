@@ -2,7 +2,7 @@
 use quietly_data::Table;
 use quietly_noise::{Bits, Key, Stream};
 
-use crate::{error::Error, model::Link, plan::Plan};
+use crate::{error::Error, link::Link, plan::Plan};
 
 /// Features are normal, and public knowledge says that they lie within this of zero.
 const REACH: f64 = 6.0;
@@ -37,10 +37,10 @@ impl World {
     pub(super) fn new(plan: &Plan, key: &Key) -> Result<Self, Error> {
         let mut bits = key.stream("true weights").bits(0)?;
         let mut truth: Vec<f64> =
-            (0..plan.width).map(|_| normal(&mut bits)).collect::<Result<_, _>>()?;
+            (0..plan.width()).map(|_| normal(&mut bits)).collect::<Result<_, _>>()?;
         let length = truth.iter().map(|w| w * w).sum::<f64>().sqrt();
         truth.iter_mut().for_each(|w| *w *= REACH / length);
-        Ok(World { link: plan.link, truth, rows: key.stream("rows") })
+        Ok(World { link: plan.link(), truth, rows: key.stream("rows") })
     }
 
     /// So many people, others for each group and time.

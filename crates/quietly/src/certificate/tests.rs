@@ -1,7 +1,9 @@
 use quietly_accounting::Neighbours;
 use quietly_noise::{Key, Source};
 
-use crate::{Asked, Budget, Certificate, Encoding, Family, Link, Plan, Regression, Schema};
+use crate::{
+    Budget, Certificate, Encoding, Family, Link, ModelSpec, Plan, PlanRecord, Regression, Schema,
+};
 
 fn plan(rows_per_unit: u64, neighbours: Neighbours) -> Plan {
     let budget = Budget::new(1.0, 1e-6).unwrap().under(neighbours);
@@ -54,8 +56,8 @@ fn what_is_not_covered_is_a_list_under_that_heading() {
 fn a_unit_of_eight_rows_is_certified_as_a_whole() {
     for neighbours in [Neighbours::AddRemove, Neighbours::ReplaceOne] {
         let (plan, certificate) = (plan(8, neighbours), certificate(8, neighbours));
-        assert!(plan.epsilon <= 0.125 && plan.epsilon > 0.12, "{}", plan.epsilon);
-        assert!(certificate.epsilon <= 1.0 && certificate.epsilon >= 8.0 * plan.epsilon);
+        assert!(plan.epsilon() <= 0.125 && plan.epsilon() > 0.12, "{}", plan.epsilon());
+        assert!(certificate.epsilon <= 1.0 && certificate.epsilon >= 8.0 * plan.epsilon());
         assert_eq!((certificate.asked, plan.asked().delta()), (plan.asked(), 1e-6));
         assert!(certificate.adds_up());
         for text in [certificate.to_string(), certificate.label(), certificate.fragment()] {
@@ -70,11 +72,11 @@ fn a_unit_of_eight_rows_is_certified_as_a_whole() {
         assert!(certificate.curve.iter().all(|(d, e)| *d >= 1e-6 || *e >= certificate.epsilon));
         // The control: the price of one row is not that of the unit.
         let mut cheaper = certificate.clone();
-        cheaper.epsilon = plan.epsilon;
+        cheaper.epsilon = plan.epsilon();
         assert!(!cheaper.adds_up());
         let mut one = certificate.clone();
         one.asked = Budget::new(1.0, 1e-6).unwrap().under(neighbours);
-        one.epsilon = plan.epsilon;
+        one.epsilon = plan.epsilon();
         assert!(one.contradiction().is_none(), "only the plan beside it tells");
     }
 }
@@ -110,17 +112,18 @@ fn every_family_plans_for_one_row() {
         let target = if family == Family::Logistic { "c" } else { "y" };
         let only = ["a".to_string()];
         let encoding = Encoding::new(&schema, &columns, Some(&only), Some(target)).unwrap();
-        let plan = Asked::new(family).plan(&encoding, 20_000, budget).unwrap();
+        let plan = ModelSpec::new(family).plan(&encoding, 20_000, budget).unwrap();
         assert_eq!(plan.asked(), budget, "{family:?}");
-        assert!(plan.epsilon <= 0.25 && plan.epsilon > 0.2, "{family:?} {}", plan.epsilon);
+        assert!(plan.epsilon() <= 0.25 && plan.epsilon() > 0.2, "{family:?} {}", plan.epsilon());
         let certificate = plan.certificate("person", Some(Key::from_seed(1).source())).unwrap();
         assert!(certificate.epsilon <= 1.0 && certificate.epsilon > 0.8, "{family:?}");
         // A plan that was written and read again is held to the unit's budget.
         let mut value = serde_json::to_value(&plan).unwrap();
-        let read =
-            |value: &serde_json::Value| serde_json::from_value::<Plan>(value.clone()).unwrap();
-        assert!(read(&value).certificate("person", None).is_ok(), "{family:?}");
+        let read = |value: &serde_json::Value| {
+            serde_json::from_value::<PlanRecord>(value.clone()).unwrap()
+        };
+        assert!(read(&value).check().is_ok(), "{family:?}");
         value["unit"]["rows_per_unit"] = 2.into();
-        assert!(read(&value).certificate("person", None).is_err(), "{family:?}");
+        assert!(read(&value).check().is_err(), "{family:?}");
     }
 }

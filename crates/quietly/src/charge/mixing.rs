@@ -1,7 +1,7 @@
 //! How the noise of one step hangs on that of the steps before.
 use std::fmt;
 
-use quietly_accounting::{Correlated, Event, Participation, Strategy};
+use quietly_accounting::{CorrelatedGaussian, Event, Participation, Strategy};
 use quietly_noise::Dyadic;
 use serde::{Deserialize, Serialize};
 
@@ -110,7 +110,7 @@ impl Mixing {
         steps: u64,
         noise: f64,
     ) -> Result<Event, Error> {
-        let run = Correlated::new(self.strategy(steps)?, participation, steps, noise)?;
+        let run = CorrelatedGaussian::new(self.strategy(steps)?, participation, steps, noise)?;
         Ok(Event::correlated(run))
     }
 }

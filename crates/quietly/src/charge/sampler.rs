@@ -79,9 +79,9 @@ impl Sampler {
     /// In which steps a row takes part, for noise that is mixed from step to step.
     pub(super) fn participation(self) -> Option<Participation> {
         match self {
-            Sampler::Full => Some(Participation::Full),
+            Sampler::Full => Some(Participation::FullBatch),
             Sampler::Poisson { rate, .. } => Some(Participation::Poisson { rate }),
-            Sampler::Bins { bins, .. } => Some(Participation::Allocated { bins }),
+            Sampler::Bins { bins, .. } => Some(Participation::BallsAndBins { bins }),
             Sampler::Cyclic { period, .. } => Some(Participation::Cyclic { period }),
             Sampler::FixedSize { batch, rows, .. } => {
                 Some(Participation::FixedSize { share: batch as f64 / rows as f64 })

@@ -3,7 +3,7 @@
 //! Wu, Li, Kumar, Chaudhuri, Jha, Naughton, *Bolt-on Differential Privacy for Scalable Stochastic Gradient Descent-based
 //! Analytics*, SIGMOD 2017. GD-OP is the case of one batch of all rows.
 //!
-//! # Why it is private
+//! # Proof: output perturbation
 //!
 //! K passes of m steps over batches of b rows, taken by their place: a replaced row is in one step of every pass. As in
 //! [`phases`](super::phases), a step of η ≤ 2/(β + λ) shrinks distances by ρ = 1 - ηλ, and a replaced row moves the step it is in by at
@@ -22,16 +22,24 @@
 //! Corrected: G for the published 2L, exact noise for the published √(2 ln(1.25/δ)), rounding, points that stay in the set.
 use quietly_accounting::Neighbours;
 use quietly_data::Private;
+use serde::{Deserialize, Serialize};
 
 use super::{
     constants::Constants,
     examples::{self, Examples},
+    fit::{ConvexMethod, check_not_scaled},
     glm::Glm,
     phases::Ground,
     program::Program,
     run::Fitting,
 };
-use crate::{error::Error, method::Method, plan::Plan, progress::tell};
+use crate::{
+    algorithm::Shape,
+    budget::Budget,
+    charge::{Charge, Stage},
+    error::Error,
+    progress::tell,
+};
 
 /// The one question.
 pub(crate) const POINT: &str = "last point of a descent";
@@ -42,13 +50,51 @@ const PASSES: u64 = 5;
 /// More steps of GD-OP than this take too long.
 const MOST_STEPS: f64 = 400.0;
 
-/// Checks a plan for one of these methods.
-pub(crate) fn plan(plan: &mut Plan) -> Result<(), Error> {
-    let relation = plan.budget.neighbours();
+/// Output perturbation: the last point of a descent is released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "method", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum OutputPerturbation {
+    /// Passes of minibatches.
+    ScPsgd,
+    /// Full-batch steps.
+    GdOp,
+}
+
+impl ConvexMethod for OutputPerturbation {
+    fn stages(&self, _: &Program, _: Shape, _: Budget, noise: f64) -> Vec<Stage> {
+        vec![Stage::new("point", 1, vec![Charge::sum(POINT, noise)])]
+    }
+
+    fn pure_stages(&self, _: &Program, _: Shape, budget: Budget, epsilon: f64) -> Vec<Stage> {
+        let charge = Charge::laplace(POINT, epsilon, budget.neighbours());
+        vec![Stage::new("point", 1, vec![charge])]
+    }
+
+    fn check(&self, problem: &Program, shape: Shape, budget: Budget) -> Result<(), Error> {
+        check_not_scaled(problem)?;
+        check(problem, shape, budget)
+    }
+
+    fn reads_once(&self, problem: &Program) -> bool {
+        *self == OutputPerturbation::ScPsgd && problem.steps == Some(1)
+    }
+
+    fn solve(
+        &self,
+        run: &mut Fitting<'_, '_>,
+        examples: Private<Examples<'_>>,
+    ) -> Result<Vec<f64>, Error> {
+        fit(*self, run, &examples)
+    }
+}
+
+/// What these methods need of a problem.
+pub(crate) fn check(program: &Program, shape: Shape, budget: Budget) -> Result<(), Error> {
+    let relation = budget.neighbours();
     let want = "replace-one: batches take rows by their place, which a row that joins or leaves would shift";
     Error::unless(relation == Neighbours::ReplaceOne, "neighbours", want, relation.name())?;
-    let program = plan.program();
-    let ground = program.ground(plan.width, program.longest, 1.0)?;
+    let ground = program.ground(shape.width, program.longest, 1.0)?;
     let want = "bounded: --constraint l2 --radius B, or l1";
     Error::unless(ground.distance.is_finite(), "set of weights", want, "everything")?;
     let want = "smooth; take phased-erm, or a loss without a corner";
@@ -83,9 +129,16 @@ struct Walk {
 }
 
 impl Walk {
-    /// Spec 6.2. A, all steps together, balances D²/2A against what noise costs: along curved directions, and d-fold at the
+    /// docs/spec/convex.md#6.2. A, all steps together, balances D²/2A against what noise costs: along curved
+    /// directions, and d-fold at the
     /// edge of the set.
-    fn new(method: Method, program: &Program, ground: &Ground, rows: usize, reach: f64) -> Self {
+    fn new(
+        method: OutputPerturbation,
+        program: &Program,
+        ground: &Ground,
+        rows: usize,
+        reach: f64,
+    ) -> Self {
         let Constants { lipschitz, diameter, smooth } = ground.constants;
         let trace = smooth.unwrap_or(0.0) * if program.loss.outputs() > 1 { 2.0 } else { 1.0 };
         let edge = ground.size as f64 * lipschitz / (4.0 * reach);
@@ -96,7 +149,7 @@ impl Walk {
             let asked = program.step_size.unwrap_or((whole / steps).min(longest));
             Pace::Even(asked.min(2.0 / (ground.smooth + ground.strong)))
         };
-        if method == Method::GdOp {
+        if method == OutputPerturbation::GdOp {
             let usual = (whole / longest).ceil().clamp(1.0, MOST_STEPS) as u64;
             let passes = program.steps.unwrap_or(usual);
             return Walk { passes, steps: 1, batch: rows, pace: even(passes as f64) };
@@ -172,16 +225,17 @@ impl Walk {
 }
 
 /// The weights.
-pub(crate) fn fit(
+fn fit(
+    method: OutputPerturbation,
     run: &mut Fitting<'_, '_>,
     examples: &Private<Examples<'_>>,
 ) -> Result<Vec<f64>, Error> {
-    let (program, width) = (run.program, run.plan.width);
+    let (program, width) = (run.program, run.shape.width);
     // A replaced row moves the point twice as far as noise is planned for.
     let ground = program.ground(width, run.radius, 2.0 / run.noise(POINT))?;
     let (glm, far) = (run.glm()?, program.set.norms(ground.size).l2);
     // A table without rows is one without a gradient.
-    let walk = Walk::new(run.plan.method, program, &ground, (run.rows as usize).max(1), far);
+    let walk = Walk::new(method, program, &ground, (run.rows as usize).max(1), far);
     let apart = walk.apart(glm, &ground, run.radius, far);
     let mut last = Private::new(program.set.center(ground.size));
     for pass in 0..walk.passes {

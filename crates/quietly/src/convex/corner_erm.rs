@@ -7,6 +7,8 @@
 //!
 //! the w of which is w(s) = prox(-(Σ s_i·z_i + b)/Λ).
 //!
+//! # Proof: distance to a nonsmooth minimiser
+//!
 //! *How near.* K is Λ-strongly convex in w and least at w(s), so D(s) + Λ/2·‖w(s) - w*‖² ≤ K(w*, s) ≤ J(w*) = max D. Hence
 //! ‖w(s) - w*‖² ≤ 2/Λ·(max D - D(s)), and J(w(s)) - D(s) = Σ max(lo·r, hi·r) - s·r, r = ⟨w(s), z⟩ - y, is no less than this gap.
 //!

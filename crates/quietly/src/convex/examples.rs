@@ -59,6 +59,16 @@ pub(crate) struct Measure {
     pub(crate) norm: f64,
 }
 
+/// What rows are measured for once: targets as the loss wants them, how rows measure, and where null records were left out.
+pub(crate) struct Measured {
+    measures: Vec<Measure>,
+    scales: Vec<f64>,
+    /// What the scales hold rows to.
+    radius: f64,
+    target: Vec<f64>,
+    nulls: Vec<usize>,
+}
+
 /// What every row of a table has, and how long it may be.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
@@ -103,6 +113,41 @@ impl<'a> Examples<'a> {
         Examples { width, features, constant, l1, radius, measures, scales, target, nulls, threads }
     }
 
+    /// Rows of this shape that were measured before.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many.
+    pub(crate) fn again(
+        shape: Shape,
+        features: Features<'a>,
+        Measured { measures, scales, radius, target, nulls }: Measured,
+        threads: usize,
+    ) -> Self {
+        let examples = Examples::for_one_pass(shape, features, target, threads);
+        assert_eq!(measures.len(), examples.rows(), "every row was measured");
+        Examples { measures, scales, radius, nulls, ..examples }
+    }
+
+    /// What was measured, for the next time.
+    pub(crate) fn measured(self) -> Measured {
+        let Examples { measures, scales, radius, target, nulls, .. } = self;
+        Measured { measures, scales, radius, target, nulls }
+    }
+
+    /// The target of every row.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = &f64> {
+        self.target.iter()
+    }
+
+    /// The same rows, held to a radius: measured before, or as they come.
+    pub(crate) fn held_to(mut self, radius: f64) -> Self {
+        if self.measures.is_empty() {
+            self.radius = radius;
+        }
+        if self.radius == radius { self } else { self.bounded_by(radius) }
+    }
+
     /// The same rows, bounded by another radius.
     pub(crate) fn bounded_by(mut self, radius: f64) -> Self {
         self.radius = radius;
@@ -141,23 +186,6 @@ impl<'a> Examples<'a> {
     /// How many rows there are, but for null records that were left out.
     pub(crate) fn rows(&self) -> usize {
         self.target.len()
-    }
-
-    /// How many records there are, null records among them.
-    pub(crate) fn records(&self) -> usize {
-        self.rows() + self.nulls.len()
-    }
-
-    /// The rows at these places among all records; null records that were left out have none.
-    pub(crate) fn at_places(&self, places: &[usize]) -> Vec<usize> {
-        if self.nulls.is_empty() {
-            return places.to_vec();
-        }
-        let row = |place: &usize| match self.nulls.binary_search(place) {
-            Ok(_) => None,
-            Err(before) => Some(place - before),
-        };
-        places.iter().filter_map(row).collect()
     }
 
     /// The rows at these places among all records. Places beyond the last record have none.

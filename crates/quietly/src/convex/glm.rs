@@ -1,7 +1,8 @@
 //! A loss with the constants that its privacy rests on, made true for every score.
 //!
 //! Slopes are held to ±`steepest`. A slope that never decreases, held to an interval, never decreases: what is minimised is
-//! the loss continued by straight lines, convex and as smooth as before (spec 2.7). No row and no weights can make a
+//! the loss continued by straight lines, convex and as smooth as before (docs/spec/convex.md#2.7). No row
+//! and no weights can make a
 //! gradient longer than `steepest` times the row.
 use super::{double::Double, loss::Loss};
 

@@ -1,5 +1,7 @@
 //! The minimiser of a smooth, strongly convex sum over rows, with a proof of how near it is.
 //!
+//! # Proof: distance to a minimiser
+//!
 //! J(w) = Σ q(⟨w, z_i⟩, y_i) + Λ/2·‖w‖² + ⟨b, w⟩. Its gradient is Λ-strongly monotone, so ‖w - argmin J‖ ≤ ‖∇J(w)‖/Λ, whatever way
 //! led to w: a point is returned when this, with all that rounding may have done to ∇J, is at most what was asked for.
 //!

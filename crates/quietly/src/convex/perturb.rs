@@ -1,14 +1,16 @@
 //! AMP: the minimiser of a perturbed objective, rounded with noise of its own.
 //!
 //! Iyengar, Near, Song, Thakkar, Thakurta, Wang, *Towards Practical Differentially Private Convex Optimization*, S&P 2019, after Kifer,
-//! Smith, Thakurta 2012. `quietly_accounting::Event::objective` has the theorem for the exact minimiser.
+//! Smith, Thakurta 2012. `quietly_accounting::Event::objective_perturbation` has the theorem for the exact minimiser.
+//!
+//! # Proof: a point near the minimiser
 //!
 //! Corrected: no solver finds argmin J. What is found lies within a of it, proven for every table (a depends on released
 //! and public numbers only). Given argmin J, two tables' points are at most 2a apart, so a Gaussian release of sensitivity
 //! 2a covers the rest; the published nγ/Λ is a. The noise in b is on a lattice: b is within √d/2 units of the ideal one, which
 //! moves argmin J by at most √d/2 units/Λ, and is part of a. No retry, no tolerance that depends on data.
 //!
-//! # With δ = 0
+//! # Proof: objective perturbation with δ = 0
 //!
 //! b has independent Laplace coordinates of scale t, with density proportional to e^(-‖b‖₁/t). As there, the
 //! ratio of densities at w is that of b(w) and b(w) + v, times that of the determinants: at most e^(‖v‖₁/t + D), where v is the
@@ -21,12 +23,14 @@
 //! the distributions 1 - p^(k+1)/(1 + p) and 1 - e^(-x/t)/2 agree at x = k + ½ + t·ln cosh(1/2t), so k is the continuous number rounded,
 //! but for 1/8t units: b is within √d·(½ + 1/8t) units of the ideal one and a function of it. The last release has
 //! discrete Laplace noise.
-use quietly_accounting::{Neighbours, Slopes};
+use quietly_accounting::{DerivativeBound, Neighbours};
 use quietly_data::Private;
 use quietly_noise::{DiscreteLaplace, RoundedNormal, Stream};
+use serde::{Deserialize, Serialize};
 
 use super::{
     examples::Examples,
+    fit::{ConvexMethod, for_one, mu},
     glm::Glm,
     loss::Loss,
     minimise::{Near, Objective, Terms},
@@ -36,10 +40,11 @@ use super::{
     shift,
 };
 use crate::{
+    algorithm::Shape,
+    budget::Budget,
     charge::{Charge, Mechanism, Stage},
     error::Error,
     linalg::norm,
-    plan::Plan,
     progress::tell,
     release::ratio_above,
 };
@@ -51,24 +56,65 @@ pub(crate) const ROUNDING: &str = "rounding of the minimiser";
 const DETERMINANT_SHARE: f64 = 0.1;
 /// The μ of the rounding, in parts of the whole budget's.
 const ROUNDING_SHARE: f64 = 0.01;
-/// Slopes of logistic losses are cut here where rows are scaled: rows that are wrong by far pull no harder than others.
+/// Derivatives of logistic losses are clipped here where rows are scaled: rows that are wrong by far pull no harder than others.
 pub(crate) const CUT: f64 = 0.75;
 
-/// The questions, where the whole budget is worth `mu` for a row that is there or not.
-pub(crate) fn stages(plan: &Plan, mu: f64, noise: f64) -> Vec<Stage> {
-    let program = plan.program();
+/// Objective perturbation: the minimiser of an objective with a random linear term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectivePerturbation {}
+
+impl ConvexMethod for ObjectivePerturbation {
+    fn stages(&self, problem: &Program, shape: Shape, budget: Budget, noise: f64) -> Vec<Stage> {
+        let mu = mu(problem, shape, budget);
+        let mut stages = stages(problem, shape, budget, for_one(mu, budget), noise);
+        stages.extend(shift::stage(problem, shape, budget));
+        stages
+    }
+
+    fn pure_stages(
+        &self,
+        problem: &Program,
+        shape: Shape,
+        budget: Budget,
+        epsilon: f64,
+    ) -> Vec<Stage> {
+        let shift = shift::pure_stage(problem, shape, budget, epsilon);
+        let left = epsilon - shift.as_ref().map_or(0.0, |(_, share)| *share);
+        let mut stages = pure_stages(left, budget.neighbours());
+        stages.extend(shift.map(|(stage, _)| stage));
+        stages
+    }
+
+    fn check(&self, problem: &Program, shape: Shape, budget: Budget) -> Result<(), Error> {
+        if problem.scales {
+            budget.unless_pure()?;
+        }
+        let public = budget.neighbours() == Neighbours::ReplaceOne;
+        problem.minimisable(shape.width, public && problem.set != Set::Everything)
+    }
+
+    fn solve(
+        &self,
+        run: &mut Fitting<'_, '_>,
+        examples: Private<Examples<'_>>,
+    ) -> Result<Vec<f64>, Error> {
+        fit(run, &examples)
+    }
+}
+
+/// The releases, where the whole budget is worth `mu` for a row that is there or not.
+fn stages(program: &Program, shape: Shape, budget: Budget, mu: f64, noise: f64) -> Vec<Stage> {
     let slopes = match program.loss {
-        Loss::Logistic => Slopes::Logistic { most: program.cut },
-        Loss::Softmax { classes } => Slopes::Classes { count: classes as u64 },
-        loss if loss.sign_known() => Slopes::OneSign,
-        _ => Slopes::TwoSigns,
+        Loss::Logistic => DerivativeBound::Logistic { clip: program.cut },
+        Loss::Softmax { classes } => DerivativeBound::Softmax { classes: classes as u64 },
+        loss if loss.sign_known() => DerivativeBound::OneSign,
+        _ => DerivativeBound::TwoSigns,
     };
-    let epsilon = plan.budget.epsilon();
-    let coupled =
-        program.loss == Loss::Logistic && plan.budget.neighbours() == Neighbours::AddRemove;
+    let epsilon = budget.epsilon();
+    let coupled = program.loss == Loss::Logistic && budget.neighbours() == Neighbours::AddRemove;
     // As long as c = 4·bend stays below ε, curvature costs nothing; a little beyond it costs little.
     let bend = if coupled {
-        0.25 / (0.6 / epsilon).max(shrinkage(plan, 0.02, mu) * noise).max(0.25)
+        0.25 / (0.6 / epsilon).max(shrinkage(program, shape, 0.02, mu) * noise).max(0.25)
     } else {
         (DETERMINANT_SHARE * epsilon).exp_m1().min(1.0)
     };
@@ -79,7 +125,7 @@ pub(crate) fn stages(plan: &Plan, mu: f64, noise: f64) -> Vec<Stage> {
 }
 
 /// The questions where δ is 0 and there is `epsilon` to spend.
-pub(crate) fn pure_stages(epsilon: f64, neighbours: Neighbours) -> Vec<Stage> {
+fn pure_stages(epsilon: f64, neighbours: Neighbours) -> Vec<Stage> {
     let share = ROUNDING_SHARE * epsilon;
     let minimiser = Charge::promise(MINIMISER, epsilon - share, 0.0);
     let rounding = Charge::laplace(ROUNDING, share, neighbours);
@@ -88,12 +134,12 @@ pub(crate) fn pure_stages(epsilon: f64, neighbours: Neighbours) -> Vec<Stage> {
 
 /// Λ in units of the noise and the radius that noise and bias are about in balance at: it grows with the number of weights, and
 /// with how uneven classes are not; where there are few rows it keeps the model small. `variance` is that of the class.
-fn shrinkage(plan: &Plan, variance: f64, mu: f64) -> f64 {
-    if !plan.program().scales {
+fn shrinkage(program: &Program, shape: Shape, variance: f64, mu: f64) -> f64 {
+    if !program.scales {
         return 0.0;
     }
-    let d = (plan.width + 1) as f64;
-    let few = 25.0 * d.sqrt() / (plan.rows as f64 * mu);
+    let d = (shape.width + 1) as f64;
+    let few = 25.0 * d.sqrt() / (shape.rows as f64 * mu);
     ((d * variance.max(0.02)).sqrt() / 6.4).max(few.min(few.sqrt()))
 }
 
@@ -117,14 +163,14 @@ impl Setting {
                 let noise = noise * charged_slope(slopes, glm, neighbours) * run.radius;
                 // The budget's, as the rounding was given its share of it.
                 let mu = 1.0 / (ROUNDING_SHARE * run.door.noise(ROUNDING));
-                let shrink = shrinkage(run.plan, run.share * (1.0 - run.share), mu);
+                let shrink = shrinkage(run.program, run.shape, run.share * (1.0 - run.share), mu);
                 let strong = smooth / bend * (1.0 + 1e-12);
                 (noise, strong.max(ridge).max(shrink * noise * run.radius), false)
             }
             Mechanism::Promise { epsilon, .. } => {
                 let strong = strong_enough(loss, smooth, DETERMINANT_SHARE * epsilon).max(ridge);
                 let left = epsilon - determinant(loss, smooth, strong);
-                let size = run.program.size(run.plan.width) / glm.outputs();
+                let size = run.program.size(run.shape.width) / glm.outputs();
                 let apart = apart_in_l1(glm, size, run.radius, run.program.l1, neighbours);
                 (apart / left, strong, true)
             }
@@ -166,12 +212,12 @@ impl Setting {
 }
 
 /// The slope that noise is in units of.
-fn charged_slope(slopes: Slopes, glm: Glm, neighbours: Neighbours) -> f64 {
+fn charged_slope(slopes: DerivativeBound, glm: Glm, neighbours: Neighbours) -> f64 {
     match (slopes, neighbours) {
         // The law that knows of slope and curvature together has the longest row as its unit, whatever slopes are cut to.
-        (Slopes::Logistic { .. }, Neighbours::AddRemove) => 1.0,
+        (DerivativeBound::Logistic { .. }, Neighbours::AddRemove) => 1.0,
         // Of a replaced row the corners alone count: `most` in units that make `steepest` of it, in a set less than 1.
-        (Slopes::Logistic { most }, Neighbours::ReplaceOne) => glm.steepest / most,
+        (DerivativeBound::Logistic { clip }, Neighbours::ReplaceOne) => glm.steepest / clip,
         _ => glm.steepest,
     }
 }
@@ -202,13 +248,10 @@ pub(super) fn strong_enough(loss: Loss, smooth: f64, share: f64) -> f64 {
 }
 
 /// The weights.
-pub(crate) fn fit(
-    run: &mut Fitting<'_, '_>,
-    examples: &Private<Examples<'_>>,
-) -> Result<Vec<f64>, Error> {
+fn fit(run: &mut Fitting<'_, '_>, examples: &Private<Examples<'_>>) -> Result<Vec<f64>, Error> {
     let program = run.program;
-    let all = program.size(run.plan.width);
-    let glm = slopes_of(program, run.plan.width, run.radius, run.set_inside().is_some())?;
+    let all = program.size(run.shape.width);
+    let glm = slopes_of(program, run.shape.width, run.radius, run.set_inside().is_some())?;
     let setting = Setting::new(run, glm);
     let size = all / glm.outputs();
     let set = run.set_inside();
@@ -328,7 +371,7 @@ mod tests {
             }
             let (joins, replaced) =
                 (joins / bound(Neighbours::AddRemove), replaced / bound(Neighbours::ReplaceOne));
-            // Slopes of one sign push opposite rows half as hard.
+            // Derivatives of one sign push opposite rows half as hard.
             let least = if glm.loss.sign_known() { 0.49 } else { 0.9 };
             assert!(joins <= 1.0 && joins > 0.9, "{glm:?} {l1:?} {joins}");
             assert!(replaced <= 1.0 && replaced > least, "{glm:?} {l1:?} {replaced}");
@@ -363,7 +406,8 @@ mod tests {
                 glm.slopes(&mut slope, -1.0);
                 slope[0]
             });
-            let charged = charged_slope(Slopes::Logistic { most: cut }, glm, neighbours) * cut;
+            let charged =
+                charged_slope(DerivativeBound::Logistic { clip: cut }, glm, neighbours) * cut;
             (steepest.fold(0.0, f64::max), charged)
         };
         let small = || Set::L2 { radius: 0.5 };

@@ -3,14 +3,14 @@
 //! Su, Hu, Wang, *Faster Rates of Differentially Private Stochastic Convex Optimization*, JMLR 2024, after Feldman, Koren, Talwar, *Private
 //! Stochastic Convex Optimization: Optimal Rates in Linear Time*, STOC 2020.
 //!
-//! # Why it is private
+//! # Proof: localisation
 //!
 //! Rows belong to phases by their place in the table, so a replaced row is seen by one phase. Given what was released
 //! before, that phase is a Gaussian release of a point that a replaced row moves by at most Δ; all later phases see the
 //! same rows and the same past. So the price of all phases is that of one (adaptive parallel composition). Centres, radii and
 //! starts are released or public.
 //!
-//! # Δ of one pass
+//! # Proof: stability of one pass
 //!
 //! Step t takes w to Π(w - η(Σ_batch ∇ℓ/b + ∇r)), r being λ-strongly convex and all of it β-smooth on the set. For η ≤ 2/(β + λ) the map
 //! from w shrinks distances by 1 - ηλ: it is ∫(I - η∇²h) along the segment, whose eigenvalues lie in [1 - ηβ, 1 - ηλ], and
@@ -23,7 +23,7 @@
 //! constants hold: every release is projected (the published algorithms do not, and their proofs fail there).
 //! Rounding moves each step by at most u: 2Tu more.
 //!
-//! # Δ of a minimiser
+//! # Proof: stability of a minimiser
 //!
 //! F(w) = Σ ℓ + n·r + ‖w - c‖²/η over n rows is (2/η + nλ)-strongly convex. At the two minimisers w*, w'* optimality gives
 //! (2/η + nλ)‖w* - w'*‖² ≤ ⟨∇ℓ(w'*, z) - ∇ℓ(w'*, z'), w'* - w*⟩ ≤ G‖w* - w'*‖. What is found lies within a of it: Δ = G/(2/η + nλ) + 2a.
@@ -81,7 +81,7 @@ pub(crate) struct Phase {
 }
 
 impl Ground {
-    /// η of spec (5.1): what the bound 4D²/(ηn) + η(L²/6 + 4d(G/μ)²/n) is least at, for so many rows.
+    /// η of docs/spec/convex.md#5.1: what the bound 4D²/(ηn) + η(L²/6 + 4d(G/μ)²/n) is least at, for so many rows.
     pub(crate) fn step(&self, rows: f64, distance: f64) -> f64 {
         let Constants { lipschitz, diameter, .. } = self.constants;
         let noise = self.size as f64 * (diameter / self.mu).powi(2);

@@ -4,17 +4,20 @@
 //! from the minimiser of the last, until hardly a row lies within it. As many rows as there are weights always do, because a
 //! minimiser of the pinball loss goes through them.
 use quietly_data::Private;
+use serde::{Deserialize, Serialize};
 
 use super::{
     examples::Examples,
+    fit::{ConvexMethod, check_not_scaled},
     glm::Glm,
     loss::Loss,
     minimise::{Objective, Terms, WIDEST},
     perturb,
+    program::Program,
     run::Fitting,
     set::Set,
 };
-use crate::{error::Error, progress::tell};
+use crate::{algorithm::Shape, budget::Budget, charge::Stage, error::Error, progress::tell};
 
 /// The widths of a corner, in units of the target's range: the first, the factor between two, and where they end.
 const BROADEST: f64 = 0.4;
@@ -26,14 +29,35 @@ const WITHIN: f64 = 1e-4;
 /// no minimiser, get one. A column that fills a ten-thousandth of its range has squares of 1e-8 of that, and is not held back.
 const RIDGE: f64 = 1e-13;
 
+/// The minimiser, without noise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Minimiser {}
+
+impl ConvexMethod for Minimiser {
+    fn stages(&self, _: &Program, _: Shape, _: Budget, _: f64) -> Vec<Stage> {
+        Vec::new()
+    }
+
+    fn check(&self, problem: &Program, shape: Shape, budget: Budget) -> Result<(), Error> {
+        check_not_scaled(problem)?;
+        budget.check_not_private()?;
+        problem.minimisable(shape.width, problem.set != Set::Everything)
+    }
+
+    fn solve(
+        &self,
+        run: &mut Fitting<'_, '_>,
+        examples: Private<Examples<'_>>,
+    ) -> Result<Vec<f64>, Error> {
+        fit(run, examples)
+    }
+}
+
 /// The weights.
-pub(super) fn fit(
-    run: &mut Fitting<'_, '_>,
-    examples: Private<Examples<'_>>,
-) -> Result<Vec<f64>, Error> {
+fn fit(run: &mut Fitting<'_, '_>, examples: Private<Examples<'_>>) -> Result<Vec<f64>, Error> {
     let (program, watch) = (run.program, &mut *run.watch);
-    let glm = program.glm(run.plan.width, run.radius)?;
-    let all = program.size(run.plan.width);
+    let glm = program.glm(run.shape.width, run.radius)?;
+    let all = program.size(run.shape.width);
     run.door.plain(examples, |examples| {
         let rows = examples.rows().max(1) as f64;
         let far = match &program.set {

@@ -2,11 +2,11 @@
 use quietly_accounting::Neighbours;
 
 use super::{
-    Convex, Growth, Loss, Set, epoch, iterated, phased_erm, phased_sgd,
+    Growth, Loss, Set, epoch, iterated, phased_erm, phased_sgd,
     phases::{Ground, Phase},
     psa, psa_two,
 };
-use crate::{Budget, Error, Method, Plan};
+use crate::{Budget, Convex, Error, Method, Plan, PlanRecord};
 
 const DISC: Set = Set::L2 { radius: 1.0 };
 
@@ -152,7 +152,7 @@ fn nonsense_in_a_plan_buys_nothing() {
     let edited = |plan: &Plan, edit: &dyn Fn(&mut serde_json::Value)| {
         let mut file = serde_json::to_value(plan).unwrap();
         edit(&mut file);
-        serde_json::from_value::<Plan>(file).unwrap().check()
+        serde_json::from_value::<PlanRecord>(file).unwrap().check()
     };
     let pure = Budget::pure(1.0).unwrap();
     let plan = Convex::new(Loss::Logistic).plan(500, 3, pure).unwrap();
@@ -172,7 +172,7 @@ fn nonsense_in_a_plan_buys_nothing() {
     assert!(edited(&plan, &|_| {}).is_ok());
     for (field, value) in [("step_size", -0.01), ("step_size", 1e6), ("steps", 0.0)] {
         let edit = |file: &mut serde_json::Value| {
-            file["convex"][field] =
+            file["algorithm"]["problem"][field] =
                 if field == "steps" { (value as u64).into() } else { value.into() };
         };
         assert!(edited(&plan, &edit).is_err(), "{field} {value}");
@@ -181,8 +181,12 @@ fn nonsense_in_a_plan_buys_nothing() {
         let plan = Convex::new(Loss::Logistic).within(set.clone()).method(method);
         let plan = plan.plan(500, 3, budget).unwrap();
         assert!(edited(&plan, &|_| {}).is_ok());
-        assert!(edited(&plan, &|file| file["convex"]["scales"] = true.into()).is_err());
-        assert!(edited(&plan, &|file| file["convex"]["clip"] = (-1.0).into()).is_err());
-        assert!(edited(&plan, &|file| file["convex"]["stages"] = 0.into()).is_err());
+        assert!(
+            edited(&plan, &|file| file["algorithm"]["problem"]["scales"] = true.into()).is_err()
+        );
+        assert!(
+            edited(&plan, &|file| file["algorithm"]["problem"]["clip"] = (-1.0).into()).is_err()
+        );
+        assert!(edited(&plan, &|file| file["algorithm"]["problem"]["stages"] = 0.into()).is_err());
     }
 }

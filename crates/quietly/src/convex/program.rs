@@ -10,7 +10,7 @@ use super::{
     regulariser::{Bowl, Regulariser},
     set::Set,
 };
-use crate::{error::Error, model::Link};
+use crate::{error::Error, link::Link};
 
 /// A convex problem: everything public about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,5 +1,7 @@
 //! The minimiser of a strongly convex sum over rows within a set, with a proof of how near it is.
 //!
+//! # Proof: distance to a constrained minimiser
+//!
 //! Let w⁺ = Π(w - s∇J(w)). Then v = (w - w⁺)/s + ∇J(w⁺) - ∇J(w) is a subgradient at w⁺ of J plus the set's indicator, as (w - s∇J(w)) - w⁺
 //! is normal to the set there. The sum is Λ-strongly convex, so ‖w⁺ - argmin‖ ≤ ‖v‖/Λ for any s > 0.
 //!

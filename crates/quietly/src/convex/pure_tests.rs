@@ -6,14 +6,14 @@ use quietly_data::Private;
 use quietly_noise::Key;
 
 use super::{
-    Convex, Loss,
+    Loss,
     glm::Glm,
     rival_tests::{BALL, WIDTH, farthest, learnable},
 };
 use crate::{
-    Budget, Mechanism, Method, Plan,
+    Budget, Convex, Mechanism, Method, PlanRecord,
     charge::{Charge, Stage},
-    release::{Door, LatticeSum},
+    release::{BoundedSum, Door, Sensitivity},
 };
 
 /// Every method that has δ = 0, ready to plan.
@@ -46,11 +46,11 @@ fn pure_budgets_are_kept_from_plan_to_certificate() {
     for (convex, neighbours) in pure_methods() {
         let budget = Budget::pure(2.0).unwrap().under(neighbours);
         let plan = convex.plan(300, WIDTH, budget).unwrap();
-        let name = plan.method.name();
+        let name = plan.method().name();
         assert!(
-            plan.epsilon <= 2.0 && plan.epsilon > 2.0 * (1.0 - 1e-9),
+            plan.epsilon() <= 2.0 && plan.epsilon() > 2.0 * (1.0 - 1e-9),
             "{name} {}",
-            plan.epsilon
+            plan.epsilon()
         );
         assert!(plan.to_string().contains("at delta 0 ("), "{plan}");
         let run = |threads| {
@@ -64,15 +64,16 @@ fn pure_budgets_are_kept_from_plan_to_certificate() {
         assert!(intercept.is_finite() && weights.iter().all(|w| w.is_finite()), "{name}");
         assert_eq!(run(3), (intercept, weights), "{name}");
         let certificate = plan.certificate("person", None).unwrap();
-        assert_eq!((certificate.epsilon, certificate.curve.len()), (plan.epsilon, 1), "{name}");
+        assert_eq!((certificate.epsilon, certificate.curve.len()), (plan.epsilon(), 1), "{name}");
         // e²/(1 + e²) = 0.8808, rounded up.
         assert!(certificate.odds().contains("88.1 times in 100"), "{}", certificate.odds());
         assert!(certificate.to_string().contains("at delta 0\n"), "{certificate}");
-        let read: Plan = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
-        assert!(read.certificate("person", None).is_ok(), "{name}");
-        for (k, stage) in plan.stages.iter().enumerate() {
+        let read: PlanRecord =
+            serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
+        assert!(read.clone().check().is_ok(), "{name}");
+        for (k, stage) in plan.stages().iter().enumerate() {
             let mut less = read.clone();
-            match &mut less.stages[k].charges[0].mechanism {
+            match &mut less.parts().0.stages[k].charges[0].mechanism {
                 Mechanism::Laplace { scale } => *scale *= 0.9,
                 Mechanism::Selection { add_remove, replace_one } => {
                     (*add_remove, *replace_one) = (2.0 * *add_remove, 2.0 * *replace_one);
@@ -80,7 +81,7 @@ fn pure_budgets_are_kept_from_plan_to_certificate() {
                 Mechanism::Promise { epsilon, .. } => *epsilon *= 1.1,
                 _ => panic!("{name}: {} is not pure", stage.name),
             }
-            assert!(less.certificate("person", None).is_err(), "{name} {k}");
+            assert!(less.check().is_err(), "{name} {k}");
         }
     }
 }
@@ -116,8 +117,8 @@ fn laplace_releases_keep_their_epsilon_exactly() {
         let Mechanism::Laplace { scale } = charge.mechanism else { panic!("Laplace") };
         let mut door = Door::new(Key::from_seed(4), &[Stage::new("test", 1, vec![charge])], 1);
         let mut draw = |value: i64| {
-            let what = LatticeSum { sum: Private::new(vec![value]), bound, unit: 1.0 };
-            let (noisy, t) = door.laplace("test", what).unwrap();
+            let what = BoundedSum::new(Private::new(vec![value]), Sensitivity::l1(bound, 1.0));
+            let (noisy, t) = door.sum("test", what).unwrap();
             (noisy[0], t)
         };
         let (_, t) = draw(0);

@@ -5,9 +5,9 @@ use quietly_accounting::Neighbours;
 use quietly_data::{Private, Table};
 use quietly_noise::Key;
 
-use super::{Convex, Loss, Set};
+use super::{Loss, Set};
 use crate::{
-    Budget, Method, Plan,
+    Budget, Convex, Method, Plan, PlanRecord,
     pass::random::Random,
     release::{Door, Witnessed},
 };
@@ -34,10 +34,10 @@ pub(super) fn table(rows: &[Row]) -> Private<Table> {
 }
 
 fn witnessed(plan: &Plan, rows: &[Row], seed: u64) -> Vec<Witnessed> {
-    let mut door = Door::new(Key::from_seed(seed), &plan.stages, 1);
+    let mut door = Door::new(Key::from_seed(seed), plan.stages(), 1);
     door.witness = Some(Vec::new());
     let quiet = &mut |_| ControlFlow::Continue(());
-    let done = plan.learn_through(&mut door, &table(rows), (-1.0, 1.0), quiet);
+    let done = plan.through(&mut door, &table(rows), None, (-1.0, 1.0), quiet);
     // Several outputs are fitted, but are no pair of an intercept and weights.
     assert!(done.is_ok() || plan.program().loss.outputs() > 1);
     door.witness.unwrap()
@@ -50,7 +50,7 @@ pub(super) fn farthest(plan: &Plan, purpose: &str, classes: u64, rows: usize) ->
         let mut random = Random(100 + seed);
         let mut rows: Vec<Row> = (0..rows).map(|_| row(&mut random, classes)).collect();
         let before = witnessed(plan, &rows, seed);
-        match plan.budget.neighbours() {
+        match plan.budget().neighbours() {
             Neighbours::AddRemove => rows.truncate(rows.len() - 1),
             Neighbours::ReplaceOne => {
                 let last = rows.last_mut().unwrap();
@@ -67,7 +67,7 @@ pub(super) fn farthest(plan: &Plan, purpose: &str, classes: u64, rows: usize) ->
         for (a, b) in before.iter().zip(&after).filter(|(a, _)| a.purpose == purpose) {
             assert_eq!((&a.purpose, a.bound), (&b.purpose, b.bound));
             let apart = a.values.iter().zip(&b.values).map(|(a, b)| (a - b) as f64);
-            let apart = match plan.budget.is_pure() {
+            let apart = match plan.budget().is_pure() {
                 true => apart.map(f64::abs).sum(),
                 false => apart.map(|x| x * x).sum::<f64>().sqrt(),
             };
@@ -103,7 +103,7 @@ fn no_row_moves_a_sum_of_gradients_by_more_than_is_charged() {
             let convex = convex.steps(6);
             let plan = convex.plan(400, WIDTH, budget).unwrap();
             let found = farthest(&plan, super::descent::GRADIENT, *classes, 20) / most;
-            let name = (plan.method.name(), plan.program().loss, neighbours);
+            let name = (plan.method().name(), plan.program().loss, neighbours);
             println!("{name:?}: {found}");
             assert!(found <= 1.0, "{name:?}: {found}");
             assert!(found > if *tight { 0.5 } else { 0.2 }, "{name:?}: {found}");
@@ -199,7 +199,7 @@ fn rivals_learn_and_do_not_hang_on_threads() {
             }
             let budget = Budget::new(4.0, 1e-5).unwrap().under(neighbours);
             let plan = convex.plan(4000, WIDTH, budget).unwrap();
-            assert!(plan.epsilon <= 4.0);
+            assert!(plan.epsilon() <= 4.0);
             let run = |threads| {
                 let quiet = &mut |_| ControlFlow::Continue(());
                 plan.learn(&rows, (-1.0, 1.0), Key::from_seed(8), threads, quiet)
@@ -209,11 +209,12 @@ fn rivals_learn_and_do_not_hang_on_threads() {
             };
             let (intercept, w) = run(1);
             let angle = (w[0] - w[1]) / (2.0 * w.iter().map(|w| w * w).sum::<f64>()).sqrt();
-            println!("{} {neighbours:?}: {angle} {intercept} {w:?}", plan.method.name());
-            assert!(angle > 0.9, "{} {angle}", plan.method.name());
+            println!("{} {neighbours:?}: {angle} {intercept} {w:?}", plan.method().name());
+            assert!(angle > 0.9, "{} {angle}", plan.method().name());
             assert_eq!(run(2), (intercept, w));
-            let read: Plan = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
-            assert!(read.certificate("person", None).is_ok());
+            let read: PlanRecord =
+                serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
+            assert!(read.check().is_ok());
         }
     }
 }

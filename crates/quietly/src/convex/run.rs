@@ -1,36 +1,33 @@
 //! Running a convex plan: from rows to weights.
 use quietly_accounting::Neighbours;
-use quietly_data::{Encoding, Private, Source};
+use quietly_data::Private;
 
 use super::{
-    asked::What,
-    bolt_on,
-    descent::{self, Rows},
-    examples::{Examples, Features, Shape},
+    examples::{Examples, Features, Shape as RowShape},
+    fit::{ConvexFit, ConvexMethod, mu},
     glm::Glm,
     loss::Loss,
-    perturb,
-    phases::{self, PHASE},
-    plain, planning,
     program::Program,
+    query::{self, ConvexQuery, Statistic},
     scaling::{self, Found, RowMap},
     set::Set,
 };
 use crate::{
-    charge::{Charge, Mechanism, Sampler, Stage},
-    counts::tally,
+    algorithm::{Access, Data, Run, Shape},
+    backend::{Backend, Batch, InMemory, run_query},
+    budget::Budget,
+    charge::{Charge, Mechanism, Stage},
     error::Error,
     expand::Expander,
-    full_batch::quarters,
-    keeper::Keeper,
+    histogram::geometric_bins,
+    histogram::tally,
     linalg::dot,
-    method::Method,
-    model::Link,
+    link::Link,
     pass::Grid,
-    plan::Plan,
+    privacy_plan::PrivacyPlan,
     progress::Watch,
-    question::Answer,
-    release::{Door, LatticeSum},
+    query::QuerySum,
+    release::{BoundedSum, Door, Histogram, Sensitivity},
     rows_used::ROWS_USED,
     unit::Unit,
 };
@@ -46,10 +43,13 @@ const RADII: i32 = 24;
 
 /// A run of a convex plan.
 pub(crate) struct Fitting<'a, 'w> {
-    pub(crate) plan: &'a Plan,
+    pub(crate) plan: &'a PrivacyPlan,
+    pub(crate) shape: Shape,
     pub(crate) program: &'a Program,
     pub(crate) door: &'a mut Door,
     pub(crate) watch: &'a mut Watch<'w>,
+    /// The public range of the target.
+    pub(crate) range: (f64, f64),
     /// The number of rows where that is public, and otherwise about that.
     pub(crate) rows: f64,
     /// What no row exceeds: released, or known.
@@ -63,20 +63,28 @@ pub(crate) struct Fitting<'a, 'w> {
 
 /// The share of rows that are not cut, about. All noise grows with the longest row, and cutting rows is wrong by what it takes
 /// from them: the more noise, the more rows. Of public numbers alone; any share is as private.
-fn most_rows(plan: &Plan) -> f64 {
-    let noise = (plan.program().size(plan.width) as f64).sqrt() / (plan.rows as f64 * plan.mu());
+fn most_rows(program: &Program, shape: Shape, budget: Budget) -> f64 {
+    let mu = mu(program, shape, budget);
+    let noise = (program.size(shape.width) as f64).sqrt() / (shape.rows as f64 * mu);
     1.0 - (CUT_BY_NOISE * noise).clamp(CUT_ROWS.0, CUT_ROWS.1)
 }
 
 /// The question for a bound on rows, worth `mu`.
-pub(crate) fn radius_stage(plan: &Plan, mu: f64) -> Stage {
-    let charge = Charge::quantile(RADIUS, most_rows(plan), mu, plan.budget.neighbours());
+pub(crate) fn radius_stage(program: &Program, shape: Shape, budget: Budget, mu: f64) -> Stage {
+    let level = most_rows(program, shape, budget);
+    let charge = Charge::quantile(RADIUS, level, mu, budget.neighbours());
     Stage::new("rows", 1, vec![charge]).of_all_rows()
 }
 
 /// The same, worth `epsilon` where δ is 0.
-pub(crate) fn pure_radius_stage(plan: &Plan, epsilon: f64) -> Stage {
-    let charge = Charge::pure_quantile(RADIUS, most_rows(plan), epsilon, plan.budget.neighbours());
+pub(crate) fn pure_radius_stage(
+    program: &Program,
+    shape: Shape,
+    budget: Budget,
+    epsilon: f64,
+) -> Stage {
+    let level = most_rows(program, shape, budget);
+    let charge = Charge::pure_quantile(RADIUS, level, epsilon, budget.neighbours());
     Stage::new("rows", 1, vec![charge]).of_all_rows()
 }
 
@@ -94,17 +102,6 @@ pub(super) fn target(loss: Loss, raw: f64, range: (f64, f64)) -> f64 {
         },
         _ => Unit::new(Link::Linear, range).of(raw).clamp(-1.0, 1.0),
     }
-}
-
-/// Whether every row is looked at once, so that it need not be measured before.
-fn reads_once(plan: &Plan) -> bool {
-    let program = plan.program();
-    let passes = match plan.method {
-        Method::ScPsgd => program.steps == Some(1),
-        Method::PhasedErm => false,
-        _ => matches!(plan.sampler, Sampler::Places { .. }),
-    };
-    passes && !program.finds_radius
 }
 
 /// What a convex plan learns.
@@ -137,182 +134,171 @@ impl From<(f64, Vec<f64>)> for Weights {
     }
 }
 
-/// Whether null records keep their places: under replace-one the number of records is public, null records among them, and some
-/// methods go by a row's place.
-pub(crate) fn keeps_places(plan: &Plan) -> bool {
-    let poisson = matches!(plan.sampler, Sampler::Poisson { .. });
-    plan.budget.neighbours() == Neighbours::ReplaceOne || poisson
-}
-
-/// Reads a table and fits it.
-pub(crate) fn read(
-    plan: &Plan,
-    source: &Source,
-    encoding: &Encoding,
-    range: (f64, f64),
-    door: &mut Door,
-    watch: &mut Watch<'_>,
-) -> Result<Weights, Error> {
-    let encoding = if keeps_places(plan) { encoding.keeping_places() } else { encoding.clone() };
-    let (threads, nulls) = (door.threads(), Private::new(Vec::new()));
-    if source.is_sparse() {
-        let rows = source.read_sparse(&encoding, threads)?;
-        let rows = rows.as_ref().map(|rows| (Features::from(rows), &rows.target[..]));
-        return fit(plan, rows, nulls, range, door, watch);
-    }
-    let mut table = source.read(&encoding, threads)?;
-    if let Some(expander) = plan.expander()? {
-        table = expander.table(&table, threads);
-    }
-    let rows = table.as_ref().map(|t| (Features::Dense(t.features()), t.target()));
-    fit(plan, rows, nulls, range, door, watch)
-}
-
-/// Fits rows of features and targets as they came, and null records that are at these places among all.
-pub(crate) fn fit(
-    plan: &Plan,
-    rows: Private<(Features<'_>, &[f64])>,
-    nulls: Private<Vec<usize>>,
-    range: (f64, f64),
-    door: &mut Door,
-    watch: &mut Watch<'_>,
-) -> Result<Weights, Error> {
-    let (features, raw) = rows.split();
-    let target: Private<Vec<f64>> =
-        raw.map(|raw| raw.iter().map(|&y| target(plan.program().loss, y, range)).collect());
-    let (program, threads) = (plan.program(), door.threads());
-    let used = |target: &Vec<f64>| target.iter().filter(|y| !y.is_nan()).count() as u64;
-    door.count_rows(plan, target.as_ref().map(used))?;
+/// Fits rows wherever they are.
+pub(crate) fn fit<M: ConvexMethod>(fit: &ConvexFit<M>, run: Run<'_, '_>) -> Result<Weights, Error> {
+    let Run { plan, shape, range, data, door, watch } = run;
+    let (program, threads) = (&fit.problem, door.threads());
+    let mut here;
+    let backend: &mut dyn Backend = match data {
+        Data::Sums(backend) => backend,
+        Data::Dense(table, _) => {
+            _ = table.as_ref().map(|table| {
+                assert_eq!(table.width(), shape.width, "the planned number of features");
+            });
+            here = InMemory::new(table, threads);
+            &mut here
+        }
+        Data::Sparse(rows) => {
+            _ = rows.as_ref().map(|rows| {
+                assert_eq!(rows.width, shape.width, "the planned number of features");
+            });
+            here = InMemory::sparse(rows, threads);
+            &mut here
+        }
+    };
     // Null records are records: their number is not public, that of all is.
-    let count = target.as_ref().zip(nulls.as_ref()).map(|(rows, nulls)| rows.len() + nulls.len());
-    let rows = door.public_rows(plan.budget.neighbours(), count);
-    let rows = rows.map_or(plan.rows as f64, |n| n.max(1) as f64);
-    let (width, longest) = (plan.width, program.longest);
-    let shape = Shape { width, constant: program.constant, l1: program.l1, radius: longest };
-    let mut run = Fitting {
+    let neighbours = plan.budget.neighbours();
+    let count = match neighbours {
+        Neighbours::ReplaceOne => {
+            door.public_rows(neighbours, backend.count()?.map(|count| count as usize))
+        }
+        Neighbours::AddRemove => None,
+    };
+    let fitting = Fitting {
         plan,
+        shape,
         program,
         door,
         watch,
-        rows,
-        radius: longest,
-        share: 0.5,
-        offset: 0.0,
-        constant: shape.constant,
-    };
-    if program.scales {
-        let Found { map, share } = scaling::find(
-            run.door,
-            &features,
-            &target,
-            (width, longest, rows),
-            program.cut >= 1.0,
-        )?;
-        run.constant = program.constant * map.radius;
-        run.radius =
-            map.radius * (1.0 + program.constant * program.constant).sqrt() * (1.0 + 1e-12);
-        if program.loss == Loss::Logistic {
-            (run.share, run.offset) = (share, (share / (1.0 - share)).ln());
-        }
-        let shape = Shape { constant: run.constant, radius: run.radius, ..shape };
-        let rows = features.zip(target).map(|(features, target)| {
-            let rows = map.rows(features, target.len(), threads);
-            (rows, target)
-        });
-        let examples = rows.as_ref().map(|(rows, target)| {
-            Examples::new(shape, Features::Dense(rows), target.clone(), threads)
-        });
-        let weights = perturb::fit(&mut run, &examples)?;
-        return Ok(Weights {
-            outputs: run.parted(&weights, range),
-            rows: Some(map),
-            expander: None,
-        });
-    }
-    let mut examples = features.zip(target).zip(nulls).map(|((features, target), nulls)| {
-        let new = if reads_once(plan) { Examples::for_one_pass } else { Examples::new };
-        new(shape, features, target, threads).without(nulls)
-    });
-    if program.finds_radius && plan.budget.is_private() {
-        let radii = quarters(longest, -RADII, 0);
-        let grid = Grid::new(radii.clone());
-        let norms =
-            |e: &Examples<'_>| tally(e.measures(), grid.bins(), |m| grid.bin(m.norm), threads);
-        let counts = examples.as_ref().map(norms);
-        run.radius = radii[run.door.quantile(RADIUS, most_rows(plan), counts)?];
-        examples = examples.map(|examples| examples.bounded_by(run.radius));
-    }
-    let weights = match plan.method {
-        Method::Exact => plain::fit(&mut run, examples)?,
-        Method::Amp => perturb::fit(&mut run, &examples)?,
-        Method::DpGd | Method::DpSgd => descent::fit(&mut run, Rows::Here(&examples))?,
-        Method::FrankWolfe => descent::frank_wolfe(&mut run, Rows::Here(&examples))?,
-        Method::ScPsgd | Method::GdOp => bolt_on::fit(&mut run, &examples)?,
-        _ => {
-            // A replaced row moves a point twice as far as noise is planned for.
-            let mu = 2.0 / run.noise(PHASE);
-            let ground = program.ground(width, run.radius, mu)?;
-            let phases = planning::phases(plan, &ground)?;
-            phases::fit(&mut run, &examples, &phases, &ground)?
-        }
-    };
-    Ok(Weights { outputs: run.parted(&weights, range), rows: None, expander: None })
-}
-
-/// Whether all that a plan asks are sums over rows.
-pub(crate) fn asks_for_sums(plan: &Plan) -> bool {
-    matches!(plan.method, Method::DpGd | Method::DpSgd | Method::FrankWolfe)
-        && !plan.program().scales
-        && plan.budget.is_private()
-}
-
-/// Fits rows that somebody else keeps, of which there are so many if that is public.
-///
-/// # Panics
-///
-/// Unless the plan [asks for sums](asks_for_sums).
-pub(crate) fn fit_kept(
-    plan: &Plan,
-    rows: &mut dyn Keeper,
-    records: Option<u64>,
-    range: (f64, f64),
-    door: &mut Door,
-    watch: &mut Watch<'_>,
-) -> Result<Weights, Error> {
-    assert!(asks_for_sums(plan), "a plan of sums");
-    let (program, width) = (plan.program(), plan.width);
-    let mut run = Fitting {
-        plan,
-        program,
-        door,
-        watch,
-        rows: records.map_or(plan.rows as f64, |n| n.max(1) as f64),
+        range,
+        rows: count.map_or(shape.rows as f64, |n| n.max(1) as f64),
         radius: program.longest,
         share: 0.5,
         offset: 0.0,
         constant: program.constant,
     };
-    let mut kept = descent::Kept { rows, program: program.clone(), width, range };
-    if run.door.planned_for(ROWS_USED).is_some() {
-        let used = kept.ask(run.door, 0, What::Rows)?.map(|answer| answer.counts()[0]);
-        run.door.count_rows(plan, used)?;
+    match fit.method.access() {
+        Access::Sums => fitting.sums(&fit.method, backend),
+        Access::Rows => fitting.all_rows(&fit.method, backend),
     }
-    if program.finds_radius {
-        let radii = quarters(program.longest, -RADII, 0);
-        let counts = kept.ask(run.door, 0, What::Norms(radii.clone()))?.map(Answer::counts);
-        run.radius = radii[run.door.quantile(RADIUS, most_rows(plan), counts)?];
+}
+
+impl Fitting<'_, '_> {
+    /// Fits by sums over rows, wherever these are.
+    fn sums(
+        mut self,
+        method: &dyn ConvexMethod,
+        backend: &mut dyn Backend,
+    ) -> Result<Weights, Error> {
+        let (plan, program) = (self.plan, self.program);
+        backend.begin(&self.door.draw(plan.sampler))?;
+        if self.door.planned_for(ROWS_USED).is_some() {
+            let used = self.run_query(backend, &Batch::All, Statistic::RowCount)?.histogram();
+            self.door.count_rows(plan, self.shape.rows, used.total())?;
+        }
+        if program.finds_radius {
+            let radii = geometric_bins(program.longest, -RADII, 0);
+            let norms = Statistic::NormHistogram(radii.clone());
+            let counts = self.run_query(backend, &Batch::All, norms)?.histogram();
+            self.radius = radii[self.door.quantile(
+                RADIUS,
+                most_rows(program, self.shape, plan.budget),
+                counts,
+            )?];
+        }
+        let weights = method.solve_sums(&mut self, backend)?;
+        Ok(self.weights(&weights, None))
     }
-    let weights = match plan.method {
-        Method::FrankWolfe => descent::frank_wolfe(&mut run, Rows::Kept(&mut kept))?,
-        _ => descent::fit(&mut run, Rows::Kept(&mut kept))?,
-    };
-    Ok(Weights { outputs: run.parted(&weights, range), rows: None, expander: plan.expander()? })
+
+    /// The sum of a statistic over the rows of a batch.
+    pub(crate) fn run_query(
+        &mut self,
+        backend: &mut dyn Backend,
+        batch: &Batch,
+        statistic: Statistic,
+    ) -> Result<QuerySum, Error> {
+        let query = ConvexQuery::new(self, statistic);
+        run_query(backend, self.door, batch, &query)
+    }
+
+    /// Fits by a method that works on the rows themselves.
+    fn all_rows(
+        mut self,
+        method: &dyn ConvexMethod,
+        backend: &mut dyn Backend,
+    ) -> Result<Weights, Error> {
+        let (plan, program, range) = (self.plan, self.program, self.range);
+        let (threads, width, longest) = (self.door.threads(), self.shape.width, program.longest);
+        let (features, rest) = backend
+            .rows()?
+            .map(|data| {
+                let (features, raw, nulls) = query::parts(data);
+                (features, (raw, nulls))
+            })
+            .split();
+        let (raw, nulls) = rest.split();
+        let target: Private<Vec<f64>> =
+            raw.map(|raw| raw.iter().map(|&y| target(program.loss, y, range)).collect());
+        let used = |target: &Vec<f64>| target.iter().filter(|y| !y.is_nan()).count() as u64;
+        self.door.count_rows(plan, self.shape.rows, target.as_ref().map(used))?;
+        let shape = RowShape { width, constant: program.constant, l1: program.l1, radius: longest };
+        if program.scales {
+            let Found { map, share } = scaling::find(
+                self.door,
+                &features,
+                &target,
+                (width, longest, self.rows),
+                program.cut >= 1.0,
+            )?;
+            self.constant = program.constant * map.radius;
+            self.radius =
+                map.radius * (1.0 + program.constant * program.constant).sqrt() * (1.0 + 1e-12);
+            if program.loss == Loss::Logistic {
+                (self.share, self.offset) = (share, (share / (1.0 - share)).ln());
+            }
+            let shape = RowShape { constant: self.constant, radius: self.radius, ..shape };
+            let rows = features.zip(target).map(|(features, target)| {
+                let rows = map.rows(features, target.len(), threads);
+                (rows, target)
+            });
+            let examples = rows.as_ref().map(|(rows, target)| {
+                Examples::new(shape, Features::Dense(rows), target.clone(), threads)
+            });
+            let weights = method.solve(&mut self, examples)?;
+            return Ok(self.weights(&weights, Some(map)));
+        }
+        let mut examples = features.zip(target).zip(nulls).map(|((features, target), nulls)| {
+            let once = method.reads_once(program) && !program.finds_radius;
+            let new = if once { Examples::for_one_pass } else { Examples::new };
+            new(shape, features, target, threads).without(nulls.to_vec())
+        });
+        if program.finds_radius && plan.budget.is_private() {
+            let radii = geometric_bins(longest, -RADII, 0);
+            let grid = Grid::new(radii.clone());
+            let norms =
+                |e: &Examples<'_>| tally(e.measures(), grid.bins(), |m| grid.bin(m.norm), threads);
+            let counts = Histogram::new(examples.as_ref().map(norms));
+            self.radius = radii[self.door.quantile(
+                RADIUS,
+                most_rows(program, self.shape, plan.budget),
+                counts,
+            )?];
+            examples = examples.map(|examples| examples.bounded_by(self.radius));
+        }
+        let weights = method.solve(&mut self, examples)?;
+        Ok(self.weights(&weights, None))
+    }
+
+    /// What is learnt, for targets as they came.
+    fn weights(&self, weights: &[f64], rows: Option<RowMap>) -> Weights {
+        Weights { outputs: self.parted(weights, self.range), rows, expander: None }
+    }
 }
 
 impl<'a> Fitting<'a, '_> {
     /// The intercept and the weights of every output, for targets as they came.
     fn parted(&self, weights: &[f64], range: (f64, f64)) -> Vec<(f64, Vec<f64>)> {
-        let (width, program) = (self.plan.width, self.program);
+        let (width, program) = (self.shape.width, self.program);
         let one = |w: &[f64]| {
             let intercept = w.get(width).map_or(0.0, |w| w * self.constant);
             let weights = w[..width].to_vec();
@@ -334,7 +320,7 @@ impl<'a> Fitting<'a, '_> {
 
     /// The loss with its bounds, for rows as they are bounded now.
     pub(crate) fn glm(&self) -> Result<Glm, Error> {
-        let glm = self.program.slopes(self.plan.width, self.radius)?;
+        let glm = self.program.slopes(self.shape.width, self.radius)?;
         // A loss with a corner has no bound on its bend, and nothing that asks for one.
         Ok(Glm { bend: if glm.bend.is_finite() { glm.bend } else { 0.0 }, ..glm })
     }
@@ -344,7 +330,7 @@ impl<'a> Fitting<'a, '_> {
         match self.door.planned(purpose) {
             // That of Laplace noise is √2 times its scale, and the 1-norm √d times the other.
             Mechanism::Laplace { scale } => {
-                scale * (2.0 * self.program.size(self.plan.width) as f64).sqrt()
+                scale * (2.0 * self.program.size(self.shape.width) as f64).sqrt()
             }
             _ => self.door.noise(purpose),
         }
@@ -361,7 +347,7 @@ impl<'a> Fitting<'a, '_> {
         apart: f64,
     ) -> Result<Vec<f64>, Error> {
         assert!(apart > 0.0 && apart.is_finite(), "{purpose} has a bound");
-        let size = self.program.size(self.plan.width) as f64;
+        let size = self.program.size(self.shape.width) as f64;
         let pure = matches!(self.door.planned(purpose), Mechanism::Laplace { .. });
         let (apart, corner) = if pure { (apart * size.sqrt(), size) } else { (apart, size.sqrt()) };
         // Rounding costs at most a thousandth.
@@ -372,10 +358,13 @@ impl<'a> Fitting<'a, '_> {
         let apart = (apart / unit + corner) * (1.0 + 1e-12);
         if pure {
             let bound = self.each_way(apart.floor());
-            return Ok(self.door.laplace(purpose, LatticeSum { sum, bound, unit })?.0);
+            return Ok(self
+                .door
+                .sum(purpose, BoundedSum::new(sum, Sensitivity::l1(bound, unit)))?
+                .0);
         }
         let bound = self.each_way(apart);
-        Ok(self.door.sum(purpose, LatticeSum { sum, bound, unit })?.0)
+        Ok(self.door.sum(purpose, BoundedSum::new(sum, Sensitivity::l2(bound, unit)))?.0)
     }
 
     /// What one row may add, if neighbours' values are at most so far apart: a replaced row is charged for twice that.

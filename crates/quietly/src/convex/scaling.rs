@@ -1,5 +1,7 @@
 //! Rows that are privately centred, scaled and bounded, so that one radius fits all directions.
 //!
+//! # Proof: standardisation
+//!
 //! Four questions, each of a sum or a count to which one row adds a bounded vector:
 //!
 //! 1. R₀, a norm that most rows do not exceed: a private quantile. Rows are cut to it.
@@ -18,12 +20,12 @@ use super::{
 };
 use crate::{
     charge::{Charge, Stage},
-    counts::tally,
     error::Error,
-    full_batch::quarters,
+    histogram::geometric_bins,
+    histogram::tally,
     lattice::Lattice,
     pass::Grid,
-    release::{Door, LatticeSum},
+    release::{BoundedSum, Door, Histogram},
 };
 
 const MOMENTS: &str = "means and squares of the features";
@@ -118,7 +120,7 @@ pub(crate) fn find(
     let threads = door.threads();
     let both = || features.as_ref().zip(target.as_ref());
     // 1. How long rows are.
-    let radii = quarters(longest, -24 - 2 * (width.max(1).ilog2() as i32), 0);
+    let radii = geometric_bins(longest, -24 - 2 * (width.max(1).ilog2() as i32), 0);
     let grid = Grid::new(radii.clone());
     let counts = both().map(|(features, target)| {
         let there = |i: &usize| !target[*i].is_nan();
@@ -126,7 +128,7 @@ pub(crate) fn find(
             (0..target.len()).filter(there).map(|i| features.row(i, width).norm()).collect();
         tally(&norms, grid.bins(), |x| grid.bin(x), threads)
     });
-    let cut = radii[door.quantile(RADIUS, LEVEL, counts)?];
+    let cut = radii[door.quantile(RADIUS, LEVEL, Histogram::new(counts))?];
 
     // 2. Means and squares.
     let size = 2 * width + 2;
@@ -160,8 +162,7 @@ pub(crate) fn find(
         });
         added(parts, size)
     });
-    let (bound, unit) = (lattice.bound() as f64, lattice.step());
-    let (sums, noise) = door.sum(MOMENTS, LatticeSum { sum, bound, unit })?;
+    let (sums, noise) = door.sum(MOMENTS, BoundedSum::new(sum, lattice.sensitivity()))?;
     // The count is known to its noise; what was declared keeps it from being absurd.
     let count = (2.0 * sums[2 * width + 1] / cut).clamp(0.25 * rows, 4.0 * rows);
     let noise = noise / count;
@@ -194,8 +195,7 @@ pub(crate) fn find(
         });
         added(parts, 1)
     });
-    let (bound, unit) = (lattice.bound() as f64, lattice.step());
-    let (squares, _) = door.sum(SIZE, LatticeSum { sum, bound, unit })?;
+    let (squares, _) = door.sum(SIZE, BoundedSum::new(sum, lattice.sensitivity()))?;
     let rms = (squares[0] / count).clamp(most * most / 64.0, most * most).sqrt();
     if calm {
         (map.cut, map.radius) = (longest, RADIUS_WHEN_CALM * rms);

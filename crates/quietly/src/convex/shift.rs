@@ -16,17 +16,17 @@
 //! 3. The score of a threshold is -|(1 - q)·(rows not above it) - q·(rows above it)|. Adding a row moves it by at most max(q, 1 - q);
 //!    replacing one, by at most 1. `Door::quantile` divides by the first, and the charge has the parameter under each relation.
 //! 4. The intercept is moved by the threshold that is chosen: post-processing.
-use quietly_accounting::Neighbours;
 use quietly_data::Private;
 
-use super::{examples::Examples, loss::Loss, run::Fitting, set::Set};
+use super::{examples::Examples, fit::mu, loss::Loss, program::Program, run::Fitting, set::Set};
 use crate::{
+    algorithm::Shape,
+    budget::Budget,
     charge::{Charge, Stage},
-    counts::tally,
     error::Error,
-    method::Method,
+    histogram::tally,
     pass::Grid,
-    plan::Plan,
+    release::Histogram,
 };
 
 const SHIFT: &str = "residual that the level of rows does not exceed";
@@ -39,34 +39,34 @@ const ENOUGH: f64 = 300.0;
 const STEPS: i32 = 1 << 10;
 
 /// The level, if a plan of this budget asks for the shift: public numbers alone decide.
-fn level(plan: &Plan) -> Option<f64> {
-    let program = plan.program();
+fn level(program: &Program, shape: Shape, budget: Budget) -> Option<f64> {
     let Loss::SmoothQuantile { level, .. } = program.loss else { return None };
-    let perturbed = matches!(plan.method, Method::Amp | Method::ScaledAmp);
     let free = program.set == Set::Everything && program.constant > 0.0;
     let known = (0.002..=0.998).contains(&level);
-    let mu = match plan.budget.is_pure() {
-        true => PURE_SHARE * plan.budget.epsilon(),
-        false => SHARE.sqrt() * plan.mu(),
+    let mu = match budget.is_pure() {
+        true => PURE_SHARE * budget.epsilon(),
+        false => SHARE.sqrt() * mu(program, shape, budget),
     };
-    (perturbed && free && known && plan.rows as f64 * mu >= ENOUGH).then_some(level)
+    (free && known && shape.rows as f64 * mu >= ENOUGH).then_some(level)
 }
 
-/// The question, where the whole budget is worth `mu`.
-pub(super) fn stage(plan: &Plan, mu: f64) -> Option<Stage> {
-    let level = level(plan)?;
-    let charge = Charge::quantile(SHIFT, level, SHARE.sqrt() * mu, plan.budget.neighbours());
+/// The release, where δ is above 0.
+pub(super) fn stage(program: &Program, shape: Shape, budget: Budget) -> Option<Stage> {
+    let level = level(program, shape, budget)?;
+    let mu = SHARE.sqrt() * mu(program, shape, budget);
+    let charge = Charge::quantile(SHIFT, level, mu, budget.neighbours());
     Some(Stage::new("level", 1, vec![charge]))
 }
 
 /// The same where δ is 0, and what it takes of `epsilon`.
 pub(super) fn pure_stage(
-    plan: &Plan,
+    program: &Program,
+    shape: Shape,
+    budget: Budget,
     epsilon: f64,
-    neighbours: Neighbours,
 ) -> Option<(Stage, f64)> {
-    let (level, share) = (level(plan)?, PURE_SHARE * epsilon);
-    let charge = Charge::pure_quantile(SHIFT, level, share, neighbours);
+    let (level, share) = (level(program, shape, budget)?, PURE_SHARE * epsilon);
+    let charge = Charge::pure_quantile(SHIFT, level, share, budget.neighbours());
     Some((Stage::new("level", 1, vec![charge]), share))
 }
 
@@ -76,7 +76,7 @@ pub(super) fn apply(
     examples: &Private<Examples<'_>>,
     weights: &mut [f64],
 ) -> Result<(), Error> {
-    let Some(level) = level(run.plan) else { return Ok(()) };
+    let Some(level) = level(run.program, run.shape, run.plan.budget) else { return Ok(()) };
     let threads = run.door.threads();
     let at = |k: i32| f64::from(k) / f64::from(STEPS);
     // Grids have no negative numbers: all are moved up by 1.
@@ -85,7 +85,7 @@ pub(super) fn apply(
         let residuals = examples.residuals(weights);
         tally(&residuals, grid.bins(), |r| grid.bin((r + 1.0).clamp(0.0, 2.0)), threads)
     });
-    let found = run.door.quantile(SHIFT, level, counts)? as i32;
+    let found = run.door.quantile(SHIFT, level, Histogram::new(counts))? as i32;
     // The middle of the bin that holds the quantile.
     let shift = at(found) - 1.0 - 0.5 * at(1);
     if let Some(last) = weights.last_mut() {

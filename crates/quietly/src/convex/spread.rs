@@ -1,5 +1,7 @@
 //! The longest difference of two gradients at one point, as a certified upper bound.
 //!
+//! # Proof: gradient diameter
+//!
 //! For one score every gradient is a multiple of the row, and all of them lie in the convex hull of
 //! {φ(⟨w, v⟩) v}, with v a row or its negative and φ ≥ 0 never decreasing ([`push`]): targets
 //! between the ends of their range give multiples between those of the ends, and a multiple that

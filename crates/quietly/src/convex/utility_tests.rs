@@ -5,9 +5,9 @@ use quietly_accounting::Neighbours;
 use quietly_data::{Private, Table};
 use quietly_noise::Key;
 
-use super::{Convex, Loss, Set, loss::logistic};
+use super::{Loss, Set, loss::logistic};
 use crate::{
-    Budget, Method,
+    Budget, Convex, Method,
     linalg::{dot, norm},
     pass::random::Random,
 };

@@ -1,5 +1,7 @@
 //! A set and a ball around one of its points: the nearest point of both.
 //!
+//! # Proof: the nearest point of a set and a ball
+//!
 //! **Theorem.** Let c ∈ W, and u(t) the minimiser over W of ½‖u - (c + t(z - c))‖² + tλ‖u‖₁, for t in
 //! [0, 1] (for λ = 0, the projection). Then g(t) = ‖u(t) - c‖ never decreases. If g(1) ≤ R, then
 //! u(1) minimises ½‖u - z‖² + λ‖u‖₁ over W and the ball ‖u - c‖ ≤ R; else u(t) does for every t with

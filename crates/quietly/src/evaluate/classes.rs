@@ -66,7 +66,7 @@ pub fn evaluate_classes(
 ) -> Result<ClassScores, Error> {
     expect_classifier(model)?;
     let mut tally = Tally::new(model.encoding.expect_classes()?.class_count());
-    let encoding = model.encoding.keeping_places();
+    let encoding = model.encoding.keeping_null_rows();
     rows(&encoding, source, threads, watch, &mut |row, y| match y.is_nan() {
         true => tally.left_out += 1,
         false => tally.add(&model.classify(row), y as usize),

@@ -4,18 +4,20 @@ use std::ops::ControlFlow;
 use quietly_data::{Private, Source};
 
 use super::{
-    UNITS, clamped,
+    UNITS,
     classes::{BINS, Bin, ClassScores, calibration_error},
-    expect_classifier, one_sum, rows,
+    expect_classifier, rows,
 };
 use crate::{
     budget::Budget,
     certificate::Certificate,
-    charge::Sampler,
+    charge::{Sampler, one_sum},
     error::Error,
-    model::{Classified, Link, Model},
+    lattice::clamped,
+    link::Link,
+    model::{Classified, Model},
     paid::Paid,
-    release::{Door, LatticeSum},
+    release::{BoundedSum, Door, Sensitivity},
 };
 
 const PURPOSE: &str = "right answers, losses and a histogram of scores";
@@ -60,7 +62,7 @@ pub fn evaluate_classes_privately(
     })?;
     let sum = Private::new(sums.into_iter().map(clamped).collect());
     let mut door = Door::new(key, &stages, threads);
-    let what = LatticeSum { sum, bound: bound(classes), unit: 1.0 / UNITS };
+    let what = BoundedSum::new(sum, Sensitivity::l2(bound(classes), 1.0 / UNITS));
     let (noisy, noise) = door.sum(PURPOSE, what)?;
     let public = vec!["the model".into(), "the classes of the target".into()];
     let source = Some(door.source());

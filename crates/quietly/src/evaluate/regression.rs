@@ -4,15 +4,16 @@ use std::ops::ControlFlow;
 use quietly_data::{Private, Source};
 use serde::Serialize;
 
-use super::{UNITS, clamped, one_sum, rows};
+use super::{UNITS, rows};
 use crate::{
     budget::Budget,
     certificate::Certificate,
-    charge::Sampler,
+    charge::{Sampler, one_sum},
     error::Error,
+    lattice::clamped,
     model::Model,
     paid::Paid,
-    release::{Door, LatticeSum},
+    release::{BoundedSum, Door, Sensitivity},
 };
 
 /// How far predictions are from the target.
@@ -81,7 +82,7 @@ pub fn evaluate_privately(
     })?;
     let sum = Private::new(sums.map(clamped).to_vec());
     let mut door = Door::new(key, &stages, threads);
-    let what = LatticeSum { sum, bound: 2.0 * UNITS, unit: 1.0 / UNITS };
+    let what = BoundedSum::new(sum, Sensitivity::l2(2.0 * UNITS, 1.0 / UNITS));
     let (noisy, _) = door.sum("squared errors", what)?;
     let half = half_width(model);
     let sums = [noisy[0], noisy[1], noisy[2], 4.0 * noisy[3].max(0.0)];

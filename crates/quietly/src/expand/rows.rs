@@ -7,8 +7,8 @@ use quietly_noise::{Key, RoundedNormal};
 use super::Expansion;
 use crate::{
     error::Error,
-    kan::{Basis, Input},
     linalg::dot,
+    splines::{Basis, Input},
 };
 
 /// An expansion at work: what it needs is drawn.

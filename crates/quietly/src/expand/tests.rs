@@ -6,12 +6,12 @@ use quietly_noise::Key;
 use super::{Expander, Expansion};
 use crate::{
     budget::Budget,
-    convex::{Convex, Loss},
+    convex::Loss,
     kan::Input,
+    link::Link,
     method::Method,
-    model::Link,
     pass::random::Random,
-    plan::Regression,
+    plan::{Convex, Regression},
 };
 
 fn encoding() -> Encoding {
@@ -121,20 +121,23 @@ fn a_plan_and_its_expansion_go_together() {
     let (budget, splines) = (Budget::new(1.0, 1e-5).unwrap(), Expansion::splines(&encoding(), 5));
     let convex = Convex::new(Loss::Logistic);
     let plan = convex.plan(5000, 12, budget).unwrap().expanding(splines.clone()).unwrap();
-    assert_eq!((plan.width, plan.inputs()), (12, 4));
-    assert!(plan.check().is_ok());
+    assert_eq!((plan.width(), plan.inputs()), (12, 4));
+    assert!(plan.record().check().is_ok());
     let text = serde_json::to_string(&plan).unwrap();
-    let read: crate::plan::Plan = serde_json::from_str(&text).unwrap();
-    assert!(read == plan && read.check().is_ok());
-    let mut changed = plan.clone();
-    changed.expansion = Some(Expansion::splines(&encoding(), 6));
-    assert!(changed.check().unwrap_err().to_string().contains("expanded features"));
-    changed.expansion =
-        Some(Expansion::Splines { inputs: vec![Input::Spline; 4], functions: 3, degree: 3 });
-    assert!(changed.check().is_err());
+    let read: crate::plan::PlanRecord = serde_json::from_str(&text).unwrap();
+    assert!(read == plan.record() && read.check().is_ok());
+    let changed = |expansion: Expansion| {
+        let mut changed = plan.record();
+        changed.set_expansion(expansion);
+        changed.check()
+    };
+    let error = changed(Expansion::splines(&encoding(), 6));
+    assert!(error.unwrap_err().to_string().contains("expanded features"));
+    let inputs = vec![Input::Spline; 4];
+    assert!(changed(Expansion::Splines { inputs, functions: 3, degree: 3 }).is_err());
     // Another one that fits is as private: nothing that is charged hangs on it.
-    changed.expansion = Some(Expansion::Waves { inputs: 4, count: 12, width: 1.0, seed: 9 });
-    assert!(changed.check().is_ok());
+    let waves = Expansion::Waves { inputs: 4, count: 12, width: 1.0, seed: 9 };
+    assert!(changed(waves).is_ok());
     let narrow = convex.plan(5000, 11, budget).unwrap();
     assert!(narrow.expanding(splines.clone()).is_err());
     let streamed = Regression::new(Link::Linear).method(Method::OnePass);

@@ -18,7 +18,7 @@ use crate::{
     error::Error,
     lattice::Lattice,
     progress::{Watch, tell},
-    release::{Door, LatticeSum},
+    release::{BoundedSum, Door},
 };
 
 /// The one question.
@@ -220,7 +220,7 @@ impl PatchPlan {
         sum: Private<Vec<i64>>,
         lattice: &Lattice,
     ) -> Result<Vec<f64>, Error> {
-        let what = LatticeSum { sum, bound: lattice.bound() as f64, unit: lattice.step() };
+        let what = BoundedSum::new(sum, lattice.sensitivity());
         Ok(door.sum(PURPOSE, what)?.0)
     }
 

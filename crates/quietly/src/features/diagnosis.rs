@@ -3,7 +3,7 @@
 //! Over T steps on all rows the mean clipped gradient moves the weights by up to ηCT along the signal. The noise of an exact
 //! plan moves them along any direction by ηCTΔ/(nμ), where Δ is 1 for a row that is there or not and 2 for one that is
 //! replaced, and (ε, δ) is μ-Gaussian. Neither step size, steps, clip nor width are left in the ratio, which a fresh row
-//! feels as SNR·nμ/Δ. The limits are measured, not proven: `quietly reproduce features` measures them again.
+//! feels as SNR·nμ/Δ. The limits are measured, not proven: `quietly-lab reproduce features` measures them again.
 use quietly_accounting::gaussian_mu;
 use serde::Serialize;
 
@@ -273,7 +273,8 @@ mod tests {
         Diagnosis::new(snr, rows, Budget::new(epsilon, 1e-5).unwrap()).unwrap()
     }
 
-    /// Golden: μ(ε, 1e-5) and Q_priv, Q_stat of the table that the limits were measured in (spec (4.2) and 4.7).
+    /// Golden: μ(ε, 1e-5) and Q_priv, Q_stat of the table that the limits were measured in
+    /// (docs/spec/networks.md#4.3 and #4.7).
     #[test]
     fn the_numbers_are_those_of_the_table() {
         for (epsilon, mu) in [(0.2, 0.0613), (1.0, 0.268), (4.0, 0.925), (5.0, 1.121), (8.0, 1.666)]

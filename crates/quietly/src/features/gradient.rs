@@ -4,7 +4,7 @@
 //!
 //! ‖∇‖² = Σ_pp' <α_p, α_p'> <x_p, x_p'>.   (4.1)
 //!
-//! # Why a picture moves the sum by at most C
+//! # Proof: clipped gradients of patches
 //!
 //! A picture enters as the integers q = round(a·Σ_p α_p x_p), with a from [`Lattice::coefficient`] for a norm N. That file
 //! proves ‖q‖ ≤ C if N is not below the norm of what is computed, up to roundings that it counts. Here patches may cancel:

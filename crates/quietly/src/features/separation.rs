@@ -1,6 +1,6 @@
 //! How strong the signal in a table is: SNR, the half distance of two class means over the spread within a class.
 //!
-//! # What one row can do to the private estimate
+//! # Proof: sensitivity of the class moments
 //!
 //! One release of five sums: Σ x over each class, Σ ‖x‖², and the number of rows of each class, for rows with ‖x‖ ≤ 1. A row
 //! adds (x, 0, ‖x‖², 1, 0) or (0, x, ‖x‖², 0, 1). Let a = ‖x‖².
@@ -32,7 +32,7 @@ use crate::{
     error::Error,
     linalg::{add, dot},
     paid::Paid,
-    release::{Door, LatticeSum},
+    release::{BoundedSum, Door, Sensitivity},
 };
 
 /// The one question.
@@ -202,7 +202,7 @@ impl Release {
         door: &mut Door,
     ) -> Result<Separation, Error> {
         let sum = sums.map(|sums| sums.into_iter().map(crate::lattice::clamped).collect());
-        let what = LatticeSum { sum, bound: bound(self.neighbours), unit: 1.0 / UNITS };
+        let what = BoundedSum::new(sum, Sensitivity::l2(bound(self.neighbours), 1.0 / UNITS));
         let (noisy, noise) = door.sum(PURPOSE, what)?;
         let (means, rest) = noisy.split_at(2 * self.layout.size());
         let (first, last) = means.split_at(self.layout.size());

@@ -1,6 +1,6 @@
 //! Sums of clipped gradients, picture by picture.
 //!
-//! # Why a picture moves the sum by at most C
+//! # Proof: clipped gradients of a CNN
 //!
 //! A picture's gradient is computed in single precision, alone, by a fixed order of operations: it is a vector z of 32-bit
 //! numbers that hangs on the picture and on the released weights, and on nothing else. How near it is to the true gradient is
@@ -9,7 +9,7 @@
 //! which is what that file's proof asks for: ‖round(a·z)‖ ≤ C. A gradient with an entry that is no number has an infinite
 //! norm or none, for which a is 0; then nothing is added at all.
 //!
-//! # Why the sum is exact
+//! # Proof: sums of CNN gradients are exact
 //!
 //! An entry of one picture is below 2³¹, and there are fewer than 2³² pictures, as places are 32 bits wide: integers add up to
 //! the same in any order and on any number of threads.

@@ -1,6 +1,6 @@
 //! A run that can be broken off, by `kill -9` too, and goes on later at no extra cost.
 //!
-//! # Why it costs no more
+//! # Proof: resuming a CNN run costs nothing
 //!
 //! A step that was taken before the run was broken off, and after the last page was written, is taken again. With fresh noise
 //! that would be one more release, to be paid for. Here the noise is the same: it is a function of (key, purpose, step), and
@@ -10,7 +10,7 @@
 //! bit for bit. All that anybody can see, repetitions included, is therefore a function of what one unbroken run
 //! shows, and costs what that costs.
 //!
-//! # Why the key cannot be used for anything else
+//! # Proof: the kept key serves one run
 //!
 //! The same noise on other sums would be a disaster: the difference of two releases would be the difference of the sums,
 //! without any noise. So the key of the run is not the one that is kept, but that one bound to every picture with its label and its place,

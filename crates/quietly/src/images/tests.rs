@@ -99,7 +99,8 @@ fn convolutions_and_their_gradients_agree_with_plain_loops() {
     }
 }
 
-/// The norm of a convolution's gradient is also that of two Gram matrices: Σ_pp' (UUᵀ)_pp' (GGᵀ)_pp' (spec 4.10).
+/// The norm of a convolution's gradient is also that of two Gram matrices: Σ_pp' (UUᵀ)_pp' (GGᵀ)_pp'
+/// (docs/spec/networks.md#4.10).
 #[test]
 fn norms_are_those_of_gram_matrices() {
     let mut random = Random(4);

@@ -17,11 +17,9 @@ use crate::{
     certificate::Certificate,
     charge::{self, Charge, Sampler, Stage},
     error::Error,
-    kan::Draw,
     lattice::Lattice,
-    plan::accounting,
     progress::{Watch, tell},
-    release::{Door, LatticeSum},
+    release::{BoundedSum, Door},
 };
 
 /// The one question.
@@ -105,7 +103,7 @@ impl ImageTraining {
             let charge = Charge::sum(PURPOSE, noise.max(LEAST_NOISE));
             vec![Stage::new("training", self.steps, vec![charge])]
         };
-        let event = |noise: f64| charge::event(sampler, &stages(noise)).map_err(accounting);
+        let event = |noise: f64| charge::event(sampler, &stages(noise)).map_err(charge::accounting);
         let found = calibrate(event, neighbours, budget.epsilon(), budget.delta())?;
         plan.stages = stages(found.noise_multiplier);
         plan.epsilon = found.epsilon.upper;
@@ -215,21 +213,19 @@ impl ImagePlan {
             assert_eq!(pictures.size(), (shape.side, shape.channels), "the planned size");
             pictures
         });
-        let draw = checked.as_ref().map(|p| Draw::new(self.sampler, door.sampling(), p.len()));
-        let mut draw = Door::unless_exhausted(draw)?;
+        let draw = door.draw(self.sampler).sequential();
+        let mut batches = checked.as_ref().map(|pictures| draw.batches(pictures.len()));
         let lattice = Lattice::for_sums(self.training.clip, shape.weights());
         while walk.page.step < steps {
             let step = walk.page.step;
             tell(watch, "step", step, steps)?;
-            let sum = draw.as_mut().zip(checked.as_ref()).map(|(draw, pictures)| {
-                let which = draw.step(step)?;
-                Ok::<_, Error>(gradient::clipped(&walk.network, pictures, which, &lattice, threads))
+            let sum = batches.as_mut().zip(checked.as_ref()).map(|(batches, pictures)| {
+                let which = batches.step(step);
+                gradient::clipped(&walk.network, pictures, which, &lattice, threads)
             });
-            let (sum, unit) = (Door::unless_exhausted(sum)?, lattice.step());
+            let unit = lattice.step();
             let released = match self.noise() {
-                Some(_) => {
-                    door.sum(PURPOSE, LatticeSum { sum, bound: lattice.bound() as f64, unit })?.0
-                }
+                Some(_) => door.sum(PURPOSE, BoundedSum::new(sum, lattice.sensitivity()))?.0,
                 None => door.plain(sum, |sum| sum.iter().map(|s| *s as f64 * unit).collect()),
             };
             walk.descend(&released);

@@ -1,13 +1,12 @@
 //! The longest gradient that any row can have.
 //!
+//! # Proof: the longest gradient of a row
+//!
 //! With two layers, δ_j = m^{-1/2} (1 - v²) Σ_κ r_κ G'_{jκ}(v) at v = tanh(a_j), whatever the row.
 //! The functions G are public, so the greatest value of every (1 - v²) G'(v) is known, and with it
 //! a bound on the norm of δ: no clipping at that norm ever acts.
-use super::{
-    basis::{Basis, Locals, MAX_DEGREE},
-    features::ONE,
-    network::Network,
-};
+use super::{features::ONE, network::Network};
+use crate::splines::{Basis, Locals, MAX_DEGREE};
 
 /// Coefficients of (1 - v²) G'(v): one degree more than G.
 type Product = [f64; MAX_DEGREE + 2];

@@ -14,7 +14,7 @@ use crate::{
     budget::Budget,
     charge::{Mixing, Sampler},
     error::Error,
-    recipes::depth,
+    release::depth,
 };
 
 /// Steps without any noise.

@@ -1,6 +1,6 @@
 //! Clipped gradients on an integer lattice, certified in integers.
 //!
-//! # Why a row moves the sum by at most C
+//! # Proof: clipped outer products in integers
 //!
 //! A row adds to every trainable layer the products δ̂_j·φ̂_k of two stored vectors of integers, so
 //! what it adds has squared norm Σ_l (Σ δ̂²)(Σ φ̂²), exactly. [`Exact::settle`] computes this from

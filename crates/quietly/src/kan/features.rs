@@ -3,10 +3,8 @@
 //! A spline input is the number of its interval and o + 1 bytes, a plain input one byte; 255 is
 //! one. The network is a function of these bytes: it learns and predicts with them, so that no
 //! gradient is off because they are rounded. The scale is public; nothing is measured on the rows.
-use super::{
-    basis::{Basis, Locals},
-    shape::{Input, NetworkLoss, NetworkShape},
-};
+use super::shape::{Input, NetworkLoss, NetworkShape};
+use crate::splines::{Basis, Locals};
 
 /// What stands for one.
 pub(super) const ONE: f64 = 255.0;

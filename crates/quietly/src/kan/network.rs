@@ -7,7 +7,6 @@ use quietly_noise::{Key, RoundedNormal};
 
 use super::{
     activation::Lanes,
-    basis::Basis,
     features::Prepared,
     gradient::{CHUNK, Factors, chunk},
     layer::Layer,
@@ -18,6 +17,7 @@ use super::{
 use crate::{
     error::Error,
     pass::{Block, dispatch},
+    splines::Basis,
 };
 
 /// A network with its weights. None of it is private.

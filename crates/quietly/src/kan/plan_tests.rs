@@ -11,7 +11,7 @@ use super::{
         RELATIONS, all, budget, goes_together, kan, lambda, name, plans, rows, shape, table,
     },
 };
-use crate::{Budget, Error, Mechanism, Mixing, Plan, Sampler};
+use crate::{Budget, Error, Mechanism, Mixing, Plan, PlanRecord, Sampler};
 
 fn train(plan: &Plan) -> Result<super::Trained, Error> {
     let quiet = &mut |_| ControlFlow::Continue(());
@@ -35,7 +35,7 @@ fn what_goes_together_is_trained_within_the_budget_and_nothing_else_is_planned()
             train(&plan).unwrap();
             let certificate = plan.certificate("row", None).unwrap();
             assert!(certificate.epsilon <= 2.0 && certificate.epsilon > 1.5, "{what}");
-            assert!(plan.epsilon <= 2.0, "{what}");
+            assert!(plan.epsilon() <= 2.0, "{what}");
         }
     }
     assert_eq!(refused, 13);
@@ -108,30 +108,30 @@ fn the_default_is_planned_for_tables_of_all_sizes() {
         for (rows, epsilon) in [(1, 1.0), (3, 0.1), (50, 8.0), (4000, 1.0), (3_000_000, 4.0)] {
             let budget = Budget::new(epsilon, 1e-6).unwrap().under(neighbours);
             let plan = Kan::new(shape()).plan(rows, budget).unwrap();
-            assert!(plan.epsilon <= epsilon, "{rows} {epsilon}");
+            assert!(plan.epsilon() <= epsilon, "{rows} {epsilon}");
             // A plan says what else was weighed, and nothing of it was better.
             assert!(plan.training().rejected.iter().all(|other| other.noise >= 1.0));
         }
     }
     let free = Kan::new(shape()).plan(100, Budget::new(f64::INFINITY, 1e-5).unwrap()).unwrap();
-    assert!(free.stages.is_empty() && free.epsilon.is_infinite());
+    assert!(free.stages().is_empty() && free.epsilon().is_infinite());
 }
 
-fn less_noise(plan: &mut Plan) {
-    match &mut plan.stages[0].charges[0].mechanism {
+fn less_noise(plan: &mut PlanRecord) {
+    match &mut plan.parts().0.stages[0].charges[0].mechanism {
         Mechanism::Gaussian { noise } | Mechanism::Mixed { noise, .. } => *noise *= 0.9,
         other => panic!("{other:?}"),
     }
 }
 
-fn remixed(plan: &mut Plan, charged: bool, run: bool) {
+fn remixed(plan: &mut PlanRecord, charged: bool, run: bool) {
     let other = Mixing::lambda(0.25).unwrap();
-    if let Mechanism::Mixed { mixing, .. } = &mut plan.stages[0].charges[0].mechanism
+    if let Mechanism::Mixed { mixing, .. } = &mut plan.parts().0.stages[0].charges[0].mechanism
         && charged
     {
         *mixing = other;
     }
-    if let Some(NetworkNoise::Mixed { mixing }) = plan.network.as_mut().map(|n| &mut n.noise)
+    if let NetworkNoise::Mixed { mixing } = &mut plan.training_mut().noise
         && run
     {
         *mixing = other;
@@ -139,62 +139,69 @@ fn remixed(plan: &mut Plan, charged: bool, run: bool) {
 }
 
 /// Fewer rows in a step, or in fewer steps.
-fn amplified(plan: &mut Plan) {
-    plan.sampler = match plan.sampler {
+fn amplified(plan: &mut PlanRecord) {
+    let sampler = match plan.sampler() {
         Sampler::Cyclic { period, passes } => Sampler::Bins { bins: period, passes },
         Sampler::Bins { bins, passes } => Sampler::Bins { bins: bins * passes, passes: 1 },
         Sampler::Poisson { steps, rate } => Sampler::Poisson { steps, rate: 0.5 * rate },
         Sampler::FixedSize { steps, batch, rows } => {
             Sampler::FixedSize { steps, batch, rows: 100 * rows }
         }
-        Sampler::Full => Sampler::Poisson { steps: plan.training().steps, rate: 0.01 },
+        Sampler::Full => Sampler::Poisson { steps: plan.training_mut().steps, rate: 0.01 },
         Sampler::Parts { steps } => Sampler::Bins { bins: steps, passes: 1 },
         other => panic!("{other:?}"),
     };
+    resample(plan, sampler);
+}
+
+/// Runs and charges another sampler.
+fn resample(plan: &mut PlanRecord, sampler: Sampler) {
+    plan.training_mut().sampler = sampler;
+    plan.parts().0.sampler = sampler;
 }
 
 /// A plan that runs otherwise than it is charged, or costs more than it says, is refused; one that was only written and read
 /// again is not.
 #[test]
 fn changed_plans_are_refused() {
-    type Change = (&'static str, fn(&mut Plan));
+    type Change = (&'static str, fn(&mut PlanRecord));
     let changes: [Change; 15] = [
         ("less noise", less_noise),
-        ("a lower claim", |plan| plan.epsilon *= 0.9),
+        ("a lower claim", |plan| plan.parts().0.epsilon *= 0.9),
         ("a lower budget", |plan| {
-            let neighbours = plan.budget.neighbours();
-            plan.budget = Budget::new(1.0, 1e-5).unwrap().under(neighbours);
+            let neighbours = plan.budget().neighbours();
+            plan.parts().0.budget = Budget::new(1.0, 1e-5).unwrap().under(neighbours);
         }),
         ("another mixing charged", |plan| remixed(plan, true, false)),
         ("another mixing run", |plan| remixed(plan, false, true)),
-        ("a network that runs more steps", |plan| plan.network.as_mut().unwrap().steps += 1),
+        ("a network that runs more steps", |plan| plan.training_mut().steps += 1),
         ("more steps all over", |plan| {
-            plan.network.as_mut().unwrap().steps += 1;
-            plan.stages[0].steps += 1;
+            plan.training_mut().steps += 1;
+            plan.parts().0.stages[0].steps += 1;
         }),
-        ("twice a step", |plan| plan.stages[0].charges[0].times += 1),
-        ("another question", |plan| plan.stages[0].charges[0].purpose = "x".into()),
-        ("all rows", |plan| plan.stages[0].all_rows = true),
-        ("no questions", |plan| plan.stages.clear()),
-        ("no cut", |plan| plan.network.as_mut().unwrap().clip = 0.0),
-        ("an endless cut", |plan| plan.network.as_mut().unwrap().clip = f64::INFINITY),
-        ("another network", |plan| plan.network.as_mut().unwrap().shape.inputs.truncate(2)),
-        ("no network", |plan| plan.network = None),
+        ("twice a step", |plan| plan.parts().0.stages[0].charges[0].times += 1),
+        ("another question", |plan| plan.parts().0.stages[0].charges[0].purpose = "x".into()),
+        ("all rows", |plan| plan.parts().0.stages[0].all_rows = true),
+        ("no questions", |plan| plan.parts().0.stages.clear()),
+        ("no cut", |plan| plan.training_mut().clip = 0.0),
+        ("an endless cut", |plan| plan.training_mut().clip = f64::INFINITY),
+        ("another network", |plan| plan.training_mut().shape.inputs.truncate(2)),
+        ("no network", |plan| *plan.parts().1 = crate::TukeyEm {}.into()),
     ];
     for plan in plans() {
         let name = name(&plan);
         let text = serde_json::to_string(&plan).unwrap();
-        train(&serde_json::from_str(&text).unwrap()).expect("written and read");
+        let read: PlanRecord = serde_json::from_str(&text).unwrap();
+        train(&read.check().unwrap()).expect("written and read");
         for (what, change) in changes {
-            let mut other = plan.clone();
+            let mut other = plan.record();
             change(&mut other);
-            if other == plan {
+            if other == plan.record() {
                 continue;
             }
-            let error = train(&other).err();
+            let error = other.check().err();
             let refused = matches!(error, Some(Error::Parameter { name: "plan", .. }));
             assert!(refused, "{name}: {what}: {error:?}");
-            assert!(other.certificate("row", None).is_err(), "{name}: {what}");
         }
     }
 }
@@ -205,30 +212,35 @@ fn changed_plans_are_refused() {
 fn a_changed_sampler_is_the_one_that_runs_or_is_refused() {
     let mut refused = 0;
     for plan in plans() {
-        let mut other = plan.clone();
+        let mut other = plan.record();
         amplified(&mut other);
-        match train(&other) {
+        let sampler = other.sampler();
+        match other.check().and_then(|other| train(&other).map(|_| other)) {
             Err(Error::Parameter { name: "plan" | "stages" | "number of rows", .. }) => {
                 refused += 1
             }
             Err(error) => panic!("{}: {error}", name(&plan)),
-            Ok(_) => {
+            Ok(other) => {
                 let certificate = other.certificate("row", None).unwrap();
-                assert_eq!(certificate.sampler, other.sampler);
+                assert_eq!(certificate.sampler, sampler);
             }
         }
         // A row in every step, at the price of a few.
-        let mut full = plan.clone();
-        full.sampler = Sampler::Full;
-        if full != plan {
-            match train(&full) {
+        let mut full = plan.record();
+        resample(&mut full, Sampler::Full);
+        if full != plan.record() {
+            match full.check().and_then(|full| train(&full).map(|_| full)) {
                 Err(Error::Parameter { name: "plan" | "stages", .. }) => refused += 1,
                 Err(error) => panic!("{}: {error}", name(&plan)),
                 // Bands on batches of one size are charged as if every row were in all of them.
-                Ok(_) => {
+                Ok(full) => {
                     let certificate = full.certificate("row", None).unwrap();
-                    assert!(certificate.epsilon <= plan.epsilon * (1.0 + 1e-9), "{}", name(&plan));
-                    assert!(matches!(plan.sampler, Sampler::FixedSize { .. }), "{}", name(&plan));
+                    assert!(
+                        certificate.epsilon <= plan.epsilon() * (1.0 + 1e-9),
+                        "{}",
+                        name(&plan)
+                    );
+                    assert!(matches!(plan.sampler(), Sampler::FixedSize { .. }), "{}", name(&plan));
                 }
             }
         }
@@ -244,16 +256,17 @@ fn noise_beyond_the_lattice_is_refused() {
     let kan = Kan::new(NetworkShape { hidden: vec![1], ..shape }).passes(3);
     for noise in [NetworkNoise::Independent, lambda(0.5)] {
         let kan = kan.clone().sampling(Sampling::Full).noise(noise);
-        let mut plan = kan.plan(30, budget(Neighbours::AddRemove)).unwrap();
+        let plan = kan.plan(30, budget(Neighbours::AddRemove)).unwrap();
         let quiet = &mut |_| ControlFlow::Continue(());
         let empty = Private::new(Table::new(WIDE, Vec::new(), Vec::new()));
         let mut run = |plan: &Plan| plan.train(&empty, (0.0, 1.0), Key::from_seed(1), 1, quiet);
         run(&plan).unwrap();
-        match &mut plan.stages[0].charges[0].mechanism {
+        let mut louder = plan.record();
+        match &mut louder.parts().0.stages[0].charges[0].mechanism {
             Mechanism::Gaussian { noise } | Mechanism::Mixed { noise, .. } => *noise = 9.9e4,
             other => panic!("{other:?}"),
         }
-        let error = run(&plan).unwrap_err().to_string();
+        let error = run(&louder.check().unwrap()).unwrap_err().to_string();
         assert!(error.contains("fits the lattice"), "{error}");
     }
 }
@@ -266,10 +279,10 @@ fn noise_follows_the_cut() {
         kan.step_size(1.0).momentum(0.0)
     };
     let plan = |clip| kan(clip).plan(30, budget(Neighbours::AddRemove)).unwrap();
-    let (low, mut changed) = (plan(0.01), plan(0.01));
-    changed.network.as_mut().unwrap().clip = 0.5;
-    assert_eq!(low.stages, plan(0.5).stages);
-    assert!(train(&changed).unwrap() == train(&plan(0.5)).unwrap());
+    let (low, mut changed) = (plan(0.01), plan(0.01).record());
+    changed.training_mut().clip = 0.5;
+    assert_eq!(low.stages(), plan(0.5).stages());
+    assert!(train(&changed.check().unwrap()).unwrap() == train(&plan(0.5)).unwrap());
 }
 
 /// Steps that settle as they are have no momentum; longer ones have as much as they need, and are held where nothing would do.

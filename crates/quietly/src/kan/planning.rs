@@ -9,13 +9,13 @@ use super::{
     training::{Average, NetworkNoise, Training},
 };
 use crate::{
+    algorithm::{Algorithm, Planned, Shape},
     budget::Budget,
-    charge::{self, Charge, Stage},
+    charge::{self, Charge, Sampler, Stage},
     error::Error,
-    method::Method,
-    model::Link,
-    plan::Plan,
-    recipes::depth,
+    link::Link,
+    privacy_plan::{PrivacyPlan, UncheckedPlan},
+    release::depth,
 };
 
 /// A Kolmogorov–Arnold network to be planned.
@@ -162,20 +162,10 @@ impl Kan {
         Kan { seed, ..self }
     }
 
-    /// The plan for about `rows` rows.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Parameter`] for anything that does not go together, [`Error::TooLarge`] for networks that do not fit,
-    /// [`Error::Accounting`] if the budget cannot be met.
-    pub fn plan(&self, rows: u64, budget: Budget) -> Result<Plan, Error> {
-        Plan::for_unit(budget, |budget| self.draft(rows, budget))
-    }
-
-    fn draft(&self, rows: u64, budget: Budget) -> Result<Plan, Error> {
+    /// The planned training for about `rows` rows.
+    pub(crate) fn draft(&self, rows: u64, budget: Budget) -> Result<Planned<Training>, Error> {
         self.shape.check()?;
-        let width = self.shape.inputs.len();
-        let mut plan = Plan::empty(link(self.shape.loss), Method::Kan, rows, width, budget)?;
+        let shape = Shape::new(rows, self.shape.inputs.len())?;
         let clip = self.clip_norm()?;
         let mut training = Training {
             shape: self.shape.clone(),
@@ -183,6 +173,7 @@ impl Kan {
             step_size: 1.0,
             momentum: 0.0,
             steps: 1,
+            sampler: Sampler::Full,
             noise: NetworkNoise::Independent,
             ball: self.ball,
             average: self.average,
@@ -194,12 +185,11 @@ impl Kan {
         training.check()?;
         let longest_step = choice::longest_step(&self.shape, clip);
         if !budget.is_private() {
-            plan.method = Method::Exact;
             training.steps = self.passes.unwrap_or(choice::PLAIN_STEPS);
             self.size_steps(&mut training, longest_step, f64::INFINITY);
             training.check()?;
-            plan.network = Some(training);
-            return Ok(plan);
+            let privacy = Algorithm::plan(&training, shape, budget)?;
+            return Ok(Planned::new(training, shape, privacy));
         }
         budget.unless_pure()?;
         let wishes = choice::Wishes {
@@ -211,15 +201,14 @@ impl Kan {
         };
         let (taken, rejected) = choice::choose(&wishes, rows, budget)?;
         let Candidate { sampler, noise, steps } = taken;
-        (plan.sampler, training.noise, training.steps) = (sampler, noise, steps);
+        (training.sampler, training.noise, training.steps) = (sampler, noise, steps);
         training.rejected = rejected;
-        self.size_steps(&mut training, longest_step, choice::reach(rows, &plan.budget));
+        self.size_steps(&mut training, longest_step, choice::reach(rows, &budget));
         training.check()?;
         let network = Network::new(training.shape.clone(), training.seed)?;
-        plan.network = Some(training);
-        plan.calibrate(|noise| vec![stage(&taken, noise)])?;
-        plan.fits_the_lattice(&network)?;
-        Ok(plan)
+        let privacy = Algorithm::plan(&training, shape, budget)?;
+        training.fits_the_lattice(&network, &privacy)?;
+        Ok(Planned::new(training, shape, privacy))
     }
 
     /// Steps that go so far together, as long as they settle.
@@ -274,50 +263,49 @@ pub(super) fn stage(candidate: &Candidate, noise: f64) -> Stage {
 pub(super) fn noise(candidate: &Candidate, budget: &Budget) -> Result<f64, Error> {
     let event = |noise: f64| {
         let stages = [stage(candidate, noise.max(choice::LEAST_NOISE))];
-        charge::event(candidate.sampler, &stages).map_err(crate::plan::accounting)
+        charge::event(candidate.sampler, &stages).map_err(charge::accounting)
     };
     let found = calibrate(event, budget.neighbours(), budget.epsilon(), budget.delta())?;
     Ok(found.noise_multiplier.max(choice::LEAST_NOISE))
 }
 
-/// The questions of a plan, whatever their noise; none if it does not go together.
-pub(crate) fn questions(plan: &Plan) -> Option<Vec<Stage>> {
-    let training = plan.network.as_ref()?;
-    training.check().ok()?;
-    let candidate =
-        Candidate { sampler: plan.sampler, noise: training.noise, steps: training.steps };
-    let replaced = plan.budget.neighbours() == Neighbours::ReplaceOne;
-    let right = candidate.goes_together(replaced)
-        && plan.method == Method::Kan
-        && !plan.budget.is_pure()
-        && training.shape.inputs.len() == plan.width
-        && link(training.shape.loss) == plan.link;
-    right.then(|| vec![stage(&candidate, 1.0)])
-}
+impl Training {
+    /// How a prediction follows from the scores.
+    pub(crate) fn link(&self) -> Link {
+        link(self.shape.loss)
+    }
 
-impl Plan {
-    /// J: the noise that the last weights of a network hold in a direction, over what all steps can learn along a gradient that all
-    /// rows agree on, times the number of rows and over the cut. Plans of one network are the better the less it is. None for other
-    /// models, and without a budget.
-    pub fn noise_over_signal(&self) -> Option<f64> {
-        let training = self.network.as_ref()?;
-        let charge = self.stages.first()?.charges.first()?;
-        let candidate =
-            Candidate { sampler: self.sampler, noise: training.noise, steps: training.steps };
+    pub(super) fn candidate(&self) -> Candidate {
+        Candidate { sampler: self.sampler, noise: self.noise, steps: self.steps }
+    }
+
+    /// Refuses what no theorem covers.
+    pub(super) fn check_plan(&self, shape: Shape, budget: Budget) -> Result<(), Error> {
+        self.check()?;
+        let replaced = budget.neighbours() == Neighbours::ReplaceOne;
+        let fits = !budget.is_private() || self.candidate().goes_together(replaced);
+        let right = fits && !budget.is_pure() && self.shape.inputs.len() == shape.width;
+        let got = "a network whose parts do not go together";
+        Error::unless(right, "plan", "as it was planned", got)
+    }
+
+    /// J: see [`Plan::noise_over_signal`](crate::Plan::noise_over_signal).
+    pub(crate) fn noise_over_signal(&self, plan: &UncheckedPlan) -> Option<f64> {
+        let charge = plan.stages.first()?.charges.first()?;
         // On a tree every node has the noise of its depth.
         let noise = charge.multiplier() / (charge.times as f64).sqrt();
-        candidate.cost_of(noise).ok()
+        self.candidate().cost_of(noise).ok()
     }
 
     /// Refuses noise beyond the lattice, which could not be drawn.
-    pub(super) fn fits_the_lattice(&self, network: &Network) -> Result<(), Error> {
-        let bound = network.sensitivity(self.training().clip).bound;
-        let most = self.stages[0].charges[0].multiplier() * bound;
+    pub(super) fn fits_the_lattice(
+        &self,
+        network: &Network,
+        plan: &PrivacyPlan,
+    ) -> Result<(), Error> {
+        let bound = network.sensitivity(self.clip).bound;
+        let most = plan.stages[0].charges[0].multiplier() * bound;
         let want = "enough for noise that still fits the lattice: raise epsilon or delta";
-        Error::unless(most < 2f64.powi(43), "budget", want, self.budget.epsilon())
-    }
-
-    pub(crate) fn training(&self) -> &Training {
-        self.network.as_ref().expect("a network's plan has its training")
+        Error::unless(most < 2f64.powi(43), "budget", want, plan.budget.epsilon())
     }
 }

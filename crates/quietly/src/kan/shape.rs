@@ -1,8 +1,11 @@
 //! How a network looks. All of it is public and none of it depends on data.
 use serde::{Deserialize, Serialize};
 
-use super::basis::{Basis, MAX_DEGREE};
-use crate::error::Error;
+pub use crate::splines::Input;
+use crate::{
+    error::Error,
+    splines::{Basis, MAX_DEGREE},
+};
 
 /// The most trainable weights: their sum takes 8 bytes each, and noise is drawn for each.
 const MOST_WEIGHTS: usize = 1 << 25;
@@ -12,17 +15,6 @@ const MOST_INPUTS: usize = 1 << 16;
 const MOST_UNITS: usize = 1 << 12;
 /// The most spline functions per input: the number of an interval is a byte.
 const MOST_FUNCTIONS: usize = 256;
-
-/// How one input enters the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Input {
-    /// A number within [-1, 1], through splines.
-    Spline,
-    /// A number within [0, 1], as it is: one column of a one-hot code, or a sign that something
-    /// is missing.
-    Plain,
-}
 
 /// What is minimised, and with it how many scores the network has.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,10 +3,8 @@
 //! On each interval the function of a unit is a polynomial in the place u within it. Lanes of
 //! units pick their interval by comparison, which is quicker than fetching from memory for as few
 //! intervals as there are, and evaluate by Horner's rule.
-use super::{
-    activation::{LANES, Lanes, across},
-    basis::Basis,
-};
+use super::activation::{LANES, Lanes, across};
+use crate::splines::Basis;
 
 #[derive(Clone, Debug)]
 pub(super) struct Tables {

@@ -2,45 +2,65 @@
 use std::borrow::Cow;
 
 use quietly_accounting::Neighbours;
-use quietly_data::{Encoding, Private, Source, Table};
+use quietly_data::{Private, Table};
 use quietly_noise::Key;
 
 use super::{
     Trained,
-    draw::Draw,
     features::Prepared,
     network::Network,
+    planning,
     shape::NetworkLoss,
     training::{Average, NetworkNoise, Training},
 };
 use crate::{
-    charge::Sampler,
+    algorithm::{Access, Algorithm, Run, Shape},
+    budget::Budget,
+    charge::{Sampler, Stage},
+    descent::{self, At, ClippedGradient, Descent, FixedClip, StepSum, Update},
+    draw::Batches,
     error::Error,
-    model::Link,
-    plan::Plan,
+    link::Link,
+    privacy_plan::PrivacyPlan,
     progress::{Watch, tell},
-    recipes::Tree,
-    release::{Door, LatticeSum},
+    release::{BoundedSum, Door, Released, Sensitivity},
     unit::Unit,
 };
 
 /// The question of every step.
 pub(crate) const GRADIENT: &str = "sum of clipped gradients";
 
-/// Reads a table and trains on it.
-pub(crate) fn read(
-    plan: &Plan,
-    source: &Source,
-    encoding: &Encoding,
-    range: (f64, f64),
-    door: &mut Door,
-    watch: &mut Watch<'_>,
-) -> Result<Trained, Error> {
-    // Under replace-one the number of records is public, null records among them.
-    let places = plan.budget.neighbours() == Neighbours::ReplaceOne;
-    let encoding = if places { encoding.keeping_places() } else { encoding.clone() };
-    let table = source.read(&encoding, door.threads())?;
-    fit(plan, &table, range, door, watch)
+impl Algorithm for Training {
+    type Fitted = Trained;
+
+    fn sampler(&self, _: Shape) -> Sampler {
+        self.sampler
+    }
+
+    fn stages(&self, _: Shape, budget: Budget, noise: f64) -> Vec<Stage> {
+        match budget.is_private() {
+            true => vec![planning::stage(&self.candidate(), noise)],
+            false => Vec::new(),
+        }
+    }
+
+    fn check(&self, shape: Shape, budget: Budget) -> Result<(), Error> {
+        self.check_plan(shape, budget)
+    }
+
+    fn access(&self) -> Access {
+        Access::Rows
+    }
+
+    /// Under replace-one the number of records is public, null records among them.
+    fn keeps_places(&self, plan: &PrivacyPlan) -> bool {
+        plan.budget.neighbours() == Neighbours::ReplaceOne
+    }
+
+    fn fit(&self, run: Run<'_, '_>) -> Result<Trained, Error> {
+        let (table, _) = run.data.table()?;
+        fit(self, (run.plan, run.shape), table, run.range, run.door, run.watch)
+    }
 }
 
 /// Trains on a table whose targets are the numbers of classes, or lie in `range`.
@@ -49,14 +69,14 @@ pub(crate) fn read(
 ///
 /// [`Error::Parameter`] if batches have one size and the public number of rows is not the planned one; [`Error::Stopped`];
 /// [`Error::Noise`] if there is no randomness. No row can cause an error.
-pub(crate) fn fit(
-    plan: &Plan,
+fn fit(
+    training: &Training,
+    (plan, shape): (&PrivacyPlan, Shape),
     table: &Private<Table>,
     range: (f64, f64),
     door: &mut Door,
     watch: &mut Watch<'_>,
 ) -> Result<Trained, Error> {
-    let training = plan.training();
     let mut network = Network::new(training.shape.clone(), training.seed)?;
     let count = table.as_ref().map(|t| t.target().len() + t.nulls().len());
     let public = door.public_rows(plan.budget.neighbours(), count);
@@ -64,16 +84,16 @@ pub(crate) fn fit(
         let want = "what the schema says, for batches of one size";
         Error::unless(rows == found as u64, "number of rows", want, found)?;
     }
-    let rows = public.map_or(plan.rows as f64, |n| n.max(1) as f64);
+    let rows = public.map_or(shape.rows as f64, |n| n.max(1) as f64);
     let prepared = table.as_ref().map(|table| {
-        assert_eq!(table.width(), plan.width, "the planned number of features");
+        assert_eq!(table.width(), shape.width, "the planned number of features");
         let of = |y: &f64| label(training.shape.loss, *y, range);
         let mut labels: Vec<f64> = table.target().iter().map(of).collect();
         // Null records that were left out are records: where batches have one size, they take places.
         labels.resize(labels.len() + table.nulls().len(), f64::NAN);
         let mut features = Cow::from(table.features());
         if !table.nulls().is_empty() {
-            features.to_mut().resize(labels.len() * plan.width, 0.0);
+            features.to_mut().resize(labels.len() * shape.width, 0.0);
         }
         Prepared::new(&training.shape, &features, &labels)
     });
@@ -81,40 +101,53 @@ pub(crate) fn fit(
         let of = |y: &&f64| !label(training.shape.loss, **y, range).is_nan();
         table.target().iter().filter(of).count() as u64
     });
-    door.count_rows(plan, used)?;
+    door.count_rows(plan, shape.rows, used)?;
     if !plan.budget.is_private() {
         return plainly(training, network, door, prepared, watch);
     }
-    plan.fits_the_lattice(&network)?;
-    let draw = prepared.as_ref().map(|rows| Draw::new(plan.sampler, door.sampling(), rows.len()));
-    let mut draw = Door::unless_exhausted(draw)?;
-    let batch = rows * share(plan.sampler);
-    let mut walk = Walk::new(training, &network)?;
-    let mut tree = Tree::default();
-    for t in 0..training.steps {
-        tell(watch, "step", t + 1, training.steps)?;
-        let sensitivity = network.sensitivity(training.clip);
-        let threads = door.threads();
-        let sum = draw.as_mut().zip(prepared.as_ref()).map(|(draw, rows)| {
-            let mut sum = vec![0_i64; training.shape.weights()];
-            let which = draw.step(t)?;
-            network.clipped_sum(rows, which, training.clip, threads, &mut sum);
-            Ok::<_, Error>(sum)
-        });
-        let (unit, bound) = (sensitivity.unit, sensitivity.bound);
-        let sum = Door::unless_exhausted(sum)?;
-        let released = match training.noise {
-            NetworkNoise::Independent => door.sum(GRADIENT, LatticeSum { sum, bound, unit })?.0,
-            NetworkNoise::Mixed { .. } => {
-                door.mixed_sum(GRADIENT, LatticeSum { sum, bound, unit })?
-            }
-            NetworkNoise::Tree => walk.since_last(tree.add(door, GRADIENT, sum, bound, unit)?),
-        };
-        walk.step(&released, batch * training.clip);
-        network.set_weights(&walk.weights);
+    training.fits_the_lattice(&network, plan)?;
+    let draw = door.draw(plan.sampler).sequential();
+    let batches = prepared.as_ref().map(|rows| draw.batches(rows.len()));
+    if training.noise == NetworkNoise::Tree {
+        door.aggregate_by_tree(GRADIENT);
     }
-    network.set_weights(&walk.handed_out());
+    let batch = rows * share(plan.sampler);
+    let start = network.weights();
+    let mut update = Momentum::new(training, start.clone(), batch * training.clip);
+    let mut descent = Descent {
+        release: GRADIENT,
+        steps: 0..training.steps,
+        clip: &mut FixedClip(training.clip),
+        update: &mut update,
+        average: training.average.of(training.steps, training.seed)?,
+    };
+    let report = &mut |t| tell(watch, "step", t + 1, training.steps);
+    let mut gradient = Gradient { network: &mut network, rows: prepared, batches };
+    let weights = descent.run(start, &mut gradient, door, report)?;
+    network.set_weights(&weights);
     Ok(Trained::new(network))
+}
+
+/// Sums of clipped gradients over the rows of a step.
+struct Gradient<'a> {
+    network: &'a mut Network,
+    rows: Private<Prepared>,
+    batches: Private<Batches>,
+}
+
+impl ClippedGradient for Gradient<'_> {
+    fn sum(&mut self, at: &At<'_>, door: &mut Door) -> Result<StepSum, Error> {
+        self.network.set_weights(at.weights);
+        let (network, threads) = (&*self.network, door.threads());
+        let sum = self.batches.as_mut().zip(self.rows.as_ref()).map(|(batches, rows)| {
+            let mut sum = vec![0_i64; at.weights.len()];
+            network.clipped_sum(rows, batches.step(at.step), at.clip, threads, &mut sum);
+            sum
+        });
+        let sensitivity = network.sensitivity(at.clip);
+        let sensitivity = Sensitivity::l2(sensitivity.bound, sensitivity.unit);
+        Ok(StepSum { gradient: BoundedSum::new(sum, sensitivity), norms: None })
+    }
 }
 
 /// The label as the loss wants it: ±1, the number of a class, or in units of the range. What is no class is no number.
@@ -142,71 +175,52 @@ pub(super) fn share(sampler: Sampler) -> f64 {
     }
 }
 
-/// Weights on their way: public, as all that moves them is.
-struct Walk<'a> {
-    training: &'a Training,
-    start: Vec<f64>,
-    weights: Vec<f64>,
-    /// Where it goes.
-    direction: Vec<f64>,
-    done: u64,
-    /// The first and the last step whose weights are averaged, from 1.
-    kept: (u64, u64),
-    /// The sum of those.
-    sum: Vec<f64>,
-    /// What a tree has said so far.
-    prefix: Vec<f64>,
+impl Average {
+    /// The average over so many steps. One that is drawn comes from the public seed.
+    fn of(self, steps: u64, seed: u64) -> Result<descent::Average, Error> {
+        Ok(match self {
+            Average::All => descent::Average::over(0..steps),
+            Average::Half => descent::Average::last_half(steps),
+            Average::Last => descent::Average::Last,
+            Average::Lot => {
+                let drawn = Key::from_seed(seed).stream("lot").bits(0)?.below(steps)?;
+                descent::Average::over(drawn..drawn + 1)
+            }
+        })
+    }
 }
 
-impl<'a> Walk<'a> {
-    fn new(training: &'a Training, network: &Network) -> Result<Self, Error> {
-        let start = network.weights();
-        let (weights, zeros, steps) = (start.clone(), vec![0.0; start.len()], training.steps);
-        let kept = match training.average {
-            Average::All => (1, steps),
-            Average::Half => (steps / 2 + 1, steps),
-            Average::Last => (steps, steps),
-            Average::Lot => {
-                let drawn = Key::from_seed(training.seed).stream("lot").bits(0)?.below(steps)? + 1;
-                (drawn, drawn)
-            }
-        };
-        let (direction, sum, prefix) = (zeros.clone(), zeros.clone(), zeros);
-        Ok(Walk { training, start, weights, direction, done: 0, kept, sum, prefix })
-    }
+/// Steps with momentum, within a ball around the start.
+struct Momentum<'a> {
+    training: &'a Training,
+    start: Vec<f64>,
+    /// The mean of past gradients.
+    direction: Vec<f64>,
+    /// What a sum of gradients can be at most.
+    whole: f64,
+}
 
-    /// What a prefix adds to the one before.
-    fn since_last(&mut self, prefix: Vec<f64>) -> Vec<f64> {
-        let step = prefix.iter().zip(&self.prefix).map(|(now, last)| now - last).collect();
-        self.prefix = prefix;
-        step
+impl<'a> Momentum<'a> {
+    fn new(training: &'a Training, start: Vec<f64>, whole: f64) -> Self {
+        Momentum { training, direction: vec![0.0; start.len()], start, whole }
     }
+}
 
-    /// A step against a sum of gradients, of which `whole` is the most.
-    fn step(&mut self, sum: &[f64], whole: f64) {
-        let (factor, kept) = (self.training.step_size / whole, self.training.momentum);
-        let moving = self.weights.iter_mut().zip(&mut self.direction).zip(sum);
+impl Update for Momentum<'_> {
+    fn step(&mut self, _step: u64, weights: &mut [f64], released: &Released) {
+        let (factor, kept) = (self.training.step_size / self.whole, self.training.momentum);
+        let moving = weights.iter_mut().zip(&mut self.direction).zip(&released.values);
         for ((w, v), g) in moving {
             *v = kept * *v + (1.0 - kept) * g;
             *w -= factor * *v;
         }
         if let Some(ball) = self.training.ball {
-            let far =
-                self.weights.iter().zip(&self.start).map(|(w, s)| (w - s).powi(2)).sum::<f64>();
+            let far = weights.iter().zip(&self.start).map(|(w, s)| (w - s).powi(2)).sum::<f64>();
             let back = (ball / far.sqrt()).min(1.0);
-            for (w, s) in self.weights.iter_mut().zip(&self.start) {
+            for (w, s) in weights.iter_mut().zip(&self.start) {
                 *w = s + back * (*w - s);
             }
         }
-        self.done += 1;
-        if (self.kept.0..=self.kept.1).contains(&self.done) {
-            self.sum.iter_mut().zip(&self.weights).for_each(|(sum, w)| *sum += w);
-        }
-    }
-
-    fn handed_out(self) -> Vec<f64> {
-        let count = (self.kept.1 - self.kept.0 + 1) as f64;
-        self.sum.iter().map(|w| w / count).collect()
     }
 }
 
@@ -221,15 +235,19 @@ fn plainly(
     let threads = door.threads();
     door.plain(prepared, |rows| {
         let which: Vec<u32> = (0..rows.len() as u32).collect();
-        let mut walk = Walk::new(training, &network)?;
+        let (mut weights, whole) = (network.weights(), rows.len().max(1) as f64 * training.clip);
+        let mut update = Momentum::new(training, weights.clone(), whole);
+        let average = training.average.of(training.steps, training.seed)?;
+        let mut mean = descent::Mean::new(average, weights.len());
         for t in 0..training.steps {
             tell(watch, "step", t + 1, training.steps)?;
-            let mut sum = vec![0.0; training.shape.weights()];
-            network.plain_sum(&rows, &which, threads, &mut sum);
-            walk.step(&sum, rows.len().max(1) as f64 * training.clip);
-            network.set_weights(&walk.weights);
+            let mut values = vec![0.0; training.shape.weights()];
+            network.plain_sum(&rows, &which, threads, &mut values);
+            update.step(t, &mut weights, &Released { values, std: 0.0, prefix: None });
+            network.set_weights(&weights);
+            mean.take(t, &weights);
         }
-        network.set_weights(&walk.handed_out());
+        network.set_weights(&mean.of(weights));
         Ok(Trained::new(network))
     })
 }
@@ -250,11 +268,13 @@ mod tests {
         let plan = kan.plan(100, Budget::new(f64::INFINITY, 1e-5).unwrap()).unwrap();
         let training = plan.training();
         let network = Network::new(training.shape.clone(), training.seed).unwrap();
-        let mut walk = Walk::new(training, &network).unwrap();
-        let (start, size) = (walk.weights[0], walk.weights.len());
+        let mut weights = network.weights();
+        let (start, size) = (weights[0], weights.len());
+        let mut update = Momentum::new(training, weights.clone(), 1.0);
         for (gradient, moved) in [(1.0, 4.0), (0.0, 6.0)] {
-            walk.step(&vec![gradient; size], 1.0);
-            assert!((start - walk.weights[0] - moved).abs() < 1e-12);
+            let released = Released { values: vec![gradient; size], std: 0.0, prefix: None };
+            update.step(0, &mut weights, &released);
+            assert!((start - weights[0] - moved).abs() < 1e-12);
         }
     }
 }

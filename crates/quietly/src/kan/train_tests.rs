@@ -5,15 +5,12 @@ use quietly_accounting::Neighbours;
 use quietly_data::{Private, Table};
 use quietly_noise::Key;
 
-use super::{
-    Clip, Input, Kan, NetworkLoss, NetworkNoise, NetworkShape, Sampling,
-    draw::Draw,
-    train::{GRADIENT, fit},
-};
+use super::{Clip, Input, Kan, NetworkLoss, NetworkNoise, NetworkShape, Sampling, train::GRADIENT};
 use crate::{
     Budget, Error, Mixing, Plan, Sampler,
+    algorithm::Data,
     pass::random::Random,
-    recipes::depth,
+    release::depth,
     release::{Door, Witnessed},
     rows_used::ROWS_USED,
 };
@@ -52,7 +49,7 @@ pub(super) fn all() -> Vec<(Sampling, NetworkNoise)> {
     samplings.into_iter().flat_map(|s| noises.map(|n| (s, n))).collect()
 }
 
-/// Whether there is a theorem for them, by the table of networks.md 2.3 and not by the planner.
+/// Whether there is a theorem for them, by the table of docs/spec/networks.md#2.3 and not by the planner.
 pub(super) fn goes_together(
     sampling: Sampling,
     noise: NetworkNoise,
@@ -89,7 +86,7 @@ pub(super) fn plans() -> Vec<Plan> {
 }
 
 pub(super) fn name(plan: &Plan) -> String {
-    format!("{} {:?} {:?}", plan.sampler, plan.training().noise, plan.budget.neighbours())
+    format!("{} {:?} {:?}", plan.sampler(), plan.training().noise, plan.budget().neighbours())
 }
 
 /// Corners, ordinary numbers, and what no reader hands out.
@@ -121,9 +118,10 @@ pub(super) fn rows(count: usize, seed: u64) -> Vec<Row> {
 }
 
 fn witnessed(plan: &Plan, rows: &[Row], seed: u64) -> Vec<Witnessed> {
-    let mut door = Door::new(Key::from_seed(seed), &plan.stages, 1);
+    let mut door = Door::new(Key::from_seed(seed), plan.stages(), 1);
     door.witness = Some(Vec::new());
-    fit(plan, &table(rows), (0.0, 1.0), &mut door, &mut |_| ControlFlow::Continue(())).unwrap();
+    let (table, quiet) = (table(rows), &mut |_| ControlFlow::Continue(()));
+    plan.fit_data(&mut door, Data::Dense(&table, None), (0.0, 1.0), quiet).unwrap();
     door.witness.unwrap()
 }
 
@@ -156,7 +154,7 @@ fn neighbours(plan: &Plan, seed: u64) -> (Vec<Row>, Vec<Row>) {
     }
     let mut other = all.clone();
     let last = other.pop().unwrap();
-    if plan.budget.neighbours() == Neighbours::ReplaceOne {
+    if plan.budget().neighbours() == Neighbours::ReplaceOne {
         other.push(if seed.is_multiple_of(2) {
             (last.0, 1.0 - last.1)
         } else {
@@ -168,7 +166,7 @@ fn neighbours(plan: &Plan, seed: u64) -> (Vec<Row>, Vec<Row>) {
 
 /// In which steps a row may be, by the sampler alone.
 fn may_be_in(plan: &Plan, moved: &[usize]) -> bool {
-    match plan.sampler {
+    match plan.sampler() {
         Sampler::Bins { bins, passes } | Sampler::Cyclic { period: bins, passes } => {
             let same = moved.windows(2).all(|w| ((w[1] - w[0]) as u64).is_multiple_of(bins));
             same && moved.len() as u64 <= passes
@@ -183,7 +181,7 @@ fn no_row_moves_a_sum_by_more_than_is_charged_nor_in_other_steps() {
     let all = plans();
     assert_eq!(all.len(), 27, "every sampler and noise that go together");
     for plan in all {
-        let most = match plan.budget.neighbours() {
+        let most = match plan.budget().neighbours() {
             Neighbours::AddRemove => 1.0,
             Neighbours::ReplaceOne => 2.0,
         };
@@ -217,13 +215,13 @@ fn the_attack_catches_a_second_row() {
             let mut a = a;
             let twin = a[ROWS - 1];
             a[ROWS - 2] = twin;
-            match plan.budget.neighbours() {
+            match plan.budget().neighbours() {
                 Neighbours::AddRemove => b.truncate(ROWS - 2),
                 Neighbours::ReplaceOne => b[ROWS - 2] = (twin.0, 1.0 - twin.1),
             }
             let far = apart(&plan, &a, &b, seed);
             let moved: Vec<usize> = (0..far.len()).filter(|t| far[*t] > 0.0).collect();
-            let most = if plan.budget.neighbours() == Neighbours::AddRemove { 1.0 } else { 2.0 };
+            let most = if plan.budget().neighbours() == Neighbours::AddRemove { 1.0 } else { 2.0 };
             far.iter().any(|f| *f > most) || !may_be_in(&plan, &moved)
         });
         assert!(caught, "{}", name(&plan));
@@ -247,9 +245,9 @@ fn one_row_decides_nothing_about_the_others_but_in_batches_of_one_size() {
     for (sampler, alone) in samplers {
         let drawn = |rows: usize| {
             let stream = Key::from_seed(3).stream("test");
-            let mut draw = Draw::new(sampler, stream, rows).unwrap();
+            let mut batches = sampler.draw(stream).sequential().batches(rows);
             let step = |t| {
-                let mut step = draw.step(t).unwrap().to_vec();
+                let mut step = batches.step(t).to_vec();
                 step.retain(|row| *row < 30);
                 step.sort_unstable();
                 step
@@ -294,7 +292,7 @@ fn threads_change_nothing() {
 #[test]
 fn no_table_stops_a_training() {
     for plan in plans() {
-        if matches!(plan.sampler, Sampler::FixedSize { .. }) {
+        if matches!(plan.sampler(), Sampler::FixedSize { .. }) {
             continue;
         }
         let odd = ([f64::NAN, f64::INFINITY, -1e300], f64::NAN);

@@ -4,7 +4,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::shape::{LastLayer, NetworkShape};
-use crate::{charge::Mixing, error::Error};
+use crate::{
+    charge::{Mixing, Sampler},
+    error::Error,
+};
 
 /// How a network is trained: everything public about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,6 +24,8 @@ pub struct Training {
     pub momentum: f64,
     /// How many steps there are.
     pub steps: u64,
+    /// Which rows a step sees.
+    pub sampler: Sampler,
     /// What noise is like from step to step.
     pub noise: NetworkNoise,
     /// Weights stay within this of where they start.

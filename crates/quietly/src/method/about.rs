@@ -2,7 +2,7 @@
 use serde::Serialize;
 
 use super::Method;
-use crate::model::Link;
+use crate::link::Link;
 
 /// A method as `quietly methods` shows it.
 #[derive(Clone, Copy, Debug, Serialize)]

@@ -1,7 +1,8 @@
 //! What a classifier makes of a row.
 use std::borrow::Cow;
 
-use super::{Link, Model, link::sigmoid};
+use super::Model;
+use crate::link::{Link, sigmoid};
 
 /// What a classifier says about one row.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,8 +8,8 @@ use quietly_data::{is_hidden, name_problem};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::{FORMAT, Model, VERSION, unique::Unique};
-use crate::{design::Reach, error::Error};
+use super::{FORMAT, Model, VERSION, unique::Unique, v3};
+use crate::{certificate::Certificate, design::Reach, error::Error};
 
 /// The field of the digest.
 const DIGEST: &str = "digest";
@@ -109,8 +109,13 @@ impl Model {
                 return Err(wrong(why.into()));
             }
         };
+        if value["version"].as_u64() < Some(VERSION) {
+            v3::rewrite_plan(&mut value["plan"]);
+        }
         let mut model: Model = serde_json::from_value(value).map_err(|e| wrong(e.to_string()))?;
         model.check().and_then(|()| model.agree()).map_err(|why| wrong(why.into()))?;
+        // It is written as files of today are.
+        model.version = VERSION;
         model.origin = Origin::Read(digest);
         Ok(model)
     }
@@ -120,7 +125,7 @@ impl Model {
         let (plan, certificate) = (&self.plan, &self.certificate);
         let tuned = certificate.tuning.as_ref();
         let near = |a: f64, b: f64| a == b || (a - b).abs() <= 1e-6 * b.abs();
-        if plan.check_unit().is_err() {
+        if plan.privacy().check_unit().is_err() {
             return Err("its plan's budget for one row is not what its unit's budget leaves");
         }
         let asked = match tuned {
@@ -129,9 +134,9 @@ impl Model {
             }
             // The plan is that of one trial, which is for one row.
             Some(tuned) => {
-                let once = (plan.budget.epsilon(), plan.budget.delta());
+                let once = (plan.budget().epsilon(), plan.budget().delta());
                 once == (tuned.epsilon, tuned.delta)
-                    && plan.budget.neighbours() == certificate.asked.neighbours()
+                    && plan.budget().neighbours() == certificate.asked.neighbours()
                     && tuned.is_total(certificate)
             }
         };
@@ -139,16 +144,16 @@ impl Model {
         let target = self.encoding.target().map(|target| target.name.as_str());
         match () {
             () if !asked => Err("its certificate and its plan say different budgets or epsilons"),
-            () if plan.epsilon > plan.budget.epsilon() => {
+            () if plan.epsilon() > plan.budget().epsilon() => {
                 Err("its plan costs more than its budget")
             }
-            () if certificate.stages != plan.stages || certificate.sampler != plan.sampler => {
+            () if certificate.stages != plan.stages() || certificate.sampler != plan.sampler() => {
                 Err("its certificate and its plan list different releases")
             }
-            () if plan.budget.is_private() && plan.check_questions().is_err() => {
+            () if plan.budget().is_private() && plan.agrees().is_err() => {
                 Err("its plan lists other releases than its method makes")
             }
-            () if plan.link != self.link || plan.expansion != self.expansion => {
+            () if plan.link() != self.link || plan.expansion() != self.expansion.as_ref() => {
                 Err("its plan is for another model")
             }
             () if plan.inputs() != self.encoding.width() => {
@@ -158,7 +163,7 @@ impl Model {
             () if !certificate.public.starts_with(&public) => {
                 Err("its \"public\" does not begin with what every fit takes to be public")
             }
-            () if !plan.counts_as(certificate.rows_used.as_ref()) => {
+            () if !plan.privacy().counts_as(plan.rows(), certificate.rows_used.as_ref()) => {
                 Err("its \"rows_used\" is not what its plan releases")
             }
             () if name_problem(&certificate.unit).is_some() => Err("its \"unit\" is not a name"),
@@ -172,11 +177,11 @@ impl Model {
     /// Whether nothing is said to have been asked of the data by a model that is not the one without data.
     fn asks_nothing_but_learns(&self) -> bool {
         let plan = &self.plan;
-        if !plan.budget.is_private() || !plan.stages.is_empty() {
+        if !plan.budget().is_private() || !plan.stages().is_empty() {
             return false;
         }
         let middle = self.encoding.target().map_or(0.0, |t| 0.5 * t.lo + 0.5 * t.hi);
-        let empty = plan.reach() == Reach::Nothing && plan.epsilon == 0.0;
+        let empty = plan.reach() == Reach::Nothing && plan.epsilon() == 0.0;
         let ignorant = self.weights.iter().all(|w| *w == 0.0) && self.intercept == middle;
         !(empty && ignorant && self.network.is_none())
     }
@@ -191,8 +196,16 @@ fn digest(value: &Value) -> String {
     format!("sha256:{digits}")
 }
 
+/// A certificate from JSON, if it is one, nothing in it contradicts the rest and all of it can be seen.
+///
+/// That is consistency. [`Certificate::adds_up`] also asks the accountant.
+pub fn certificate_from_json(text: &str) -> Option<Certificate> {
+    let value: Value = serde_json::from_str(text).ok().filter(|value| !has_hidden(value))?;
+    serde_json::from_value(value).ok().filter(Certificate::is_consistent)
+}
+
 /// Whether a text or a key has a character that cannot be seen.
-pub(crate) fn has_hidden(value: &Value) -> bool {
+fn has_hidden(value: &Value) -> bool {
     let hidden = |text: &str| text.chars().any(is_hidden);
     match value {
         Value::String(text) => hidden(text),

@@ -2,12 +2,12 @@
 use super::CONSTANT;
 use crate::{
     linalg::{Square, add, dot, inverse, regular},
-    question::View,
+    transform::RowTransform,
 };
 
 /// Columns centred and scaled, and the inverse of their noisy second moment.
 pub(super) struct Space {
-    pub(super) view: View,
+    pub(super) transform: RowTransform,
     shift: Vec<f64>,
     scale: Vec<f64>,
     /// The regularised second moment in the space, over the rows of a step, and its inverse.
@@ -45,8 +45,8 @@ impl Space {
         let moment = regular(&inside, blur);
         // Its eigenvalues are at least `blur`, so that only overflow could make this fail.
         let inverse = inverse(&moment).unwrap_or_else(|| Square::identity(d));
-        let view = View::shifted(shift.clone(), scale.clone(), 1.0);
-        Space { view, shift, scale, moment, inverse }
+        let transform = RowTransform::shifted(shift.clone(), scale.clone(), 1.0);
+        Space { transform, shift, scale, moment, inverse }
     }
 
     /// Newton's direction for a gradient.

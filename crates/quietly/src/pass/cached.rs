@@ -215,11 +215,11 @@ impl Cached {
         Tally::of(workers, query.sums())
     }
 
-    /// A copy of the rows for which `take` says so.
-    pub(crate) fn chosen(&self, mut take: impl FnMut() -> bool) -> Self {
+    /// A copy of the rows at these places.
+    pub(crate) fn at(&self, places: &[u64]) -> Self {
         let (width, stride) = (self.width, self.stride);
         let mut some = Self { width, stride, chunks: vec![], norms: vec![], targets: vec![] };
-        for row in (0..self.rows()).filter(|_| take()) {
+        for row in places.iter().map(|&place| place as usize) {
             some.chunks.extend_from_slice(self.row(row));
             some.norms.push(self.norms[row]);
             some.targets.push(self.targets[row]);

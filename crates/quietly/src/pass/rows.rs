@@ -1,7 +1,7 @@
 //! Reading a table as it is, once.
 use std::ops::Range;
 
-use quietly_data::{Table, near};
+use quietly_data::{Table, prefetch};
 
 use super::{
     ABREAST, Affine, Block, Bucket, LANES, Query, Tally, across, dispatch, filled, in_lanes,
@@ -89,9 +89,9 @@ impl<'a> Rows<'a> {
         let width = self.table.width();
         let start = self.place((i + self.ahead()).min(self.rows() - 1)) * width;
         for line in (start..start + width).step_by(LINE) {
-            near::call(self.table.features(), line);
+            prefetch(self.table.features(), line);
         }
-        near::call(self.table.features(), start + width);
+        prefetch(self.table.features(), start + width);
     }
 
     /// Writes the features of row `i` under the map, without the constant, in front of zeros.
@@ -230,7 +230,7 @@ impl<L: Fn(f64, f64) -> f64 + Sync> Kernel<'_, L> {
             if let Some(soon) = soon {
                 // One line of the cache holds two chunks.
                 for r in (j % 2..R).step_by(2) {
-                    near::call(self.features, soon[r] + j / 2 * LINE);
+                    prefetch(self.features, soon[r] + j / 2 * LINE);
                 }
             }
             let z = sweep.add(chunks.map(|chunk| &chunk[j]), weights, columns);
@@ -243,7 +243,7 @@ impl<L: Fn(f64, f64) -> f64 + Sync> Kernel<'_, L> {
             sheet[whole].iter_mut().for_each(|z| z[over] = constant);
         }
         for start in soon.into_iter().flatten() {
-            near::call(self.features, start + width);
+            prefetch(self.features, start + width);
         }
         let scores = across(sweep.scores).map(|score| score + self.intercept);
         let norms = across(sweep.squares).map(|squares| norm(squares + constant * constant));

@@ -3,7 +3,10 @@ use quietly_data::Table;
 use quietly_noise::Key;
 
 use super::{cached::upward, random::Random, *};
-use crate::lattice::{Lattice, norm};
+use crate::{
+    charge::Sampler,
+    lattice::{Lattice, norm},
+};
 
 const THREADS: [usize; 4] = [1, 2, 3, 64];
 
@@ -131,7 +134,8 @@ fn a_pass_over_a_table_is_the_plain_sum() {
         let parts = [0..cut, cut..rows].map(|part| Rows::range(&table, &map, part).pass(&query, 2));
         let added = |a: &[i64], b: &[i64]| a.iter().zip(b).map(|(a, b)| a + b).collect::<Vec<_>>();
         assert_eq!(added(&parts[0].sum, &parts[1].sum), whole.sum);
-        let buckets = allocate(&table, 5, &Key::from_seed(1).stream("test"), 2);
+        let draw = Sampler::Allocation { steps: 5 }.draw(Key::from_seed(1).stream("test"));
+        let buckets = allocate(&table, &draw, 2);
         let steps = buckets.iter().map(|rows| Rows::these(&table, &map, rows).pass(&query, 3).sum);
         assert_eq!(steps.reduce(|a, b| added(&a, &b)).unwrap(), whole.sum);
     }

@@ -3,17 +3,20 @@ use std::fmt;
 
 use super::Plan;
 use crate::{
+    any_algorithm::AnyAlgorithm,
     charge::{Mechanism, Sampler},
     design::Reach,
+    privacy_plan::UncheckedPlan,
 };
 
-impl fmt::Display for Plan {
+impl<P: AsRef<UncheckedPlan>> fmt::Display for Plan<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.budget.is_private() {
-            let what = if self.network.is_some() { "a network" } else { "least squares" };
+        if !self.budget().is_private() {
+            let network = matches!(self.algorithm, AnyAlgorithm::Kan(_));
+            let what = if network { "a network" } else { "least squares" };
             return write!(f, "{what} without noise: NO PRIVACY");
         }
-        match self.sampler {
+        match self.sampler() {
             Sampler::Full => writeln!(f, "full batch: every row in every step")?,
             Sampler::Allocation { steps } => {
                 writeln!(f, "one pass: each row in one of {steps} steps, drawn in secret")?;
@@ -27,7 +30,7 @@ impl fmt::Display for Plan {
             }
             other => writeln!(f, "{other}")?,
         }
-        for stage in &self.stages {
+        for stage in self.stages() {
             for charge in &stage.charges {
                 let how = match charge.mechanism {
                     Mechanism::Gaussian { noise } => format!("noise {noise:.2} times one row"),
@@ -51,10 +54,12 @@ impl fmt::Display for Plan {
                 writeln!(f, "  {:>3} x {:<28} {how}{whom}", stage.steps, charge.purpose)?;
             }
         }
-        if let Some(training) = &self.network {
+        if let AnyAlgorithm::Kan(training) = &self.algorithm {
             write!(f, "{training}")?;
         }
-        if self.design.is_some() && self.reach() == Reach::Weights {
+        let default =
+            matches!(self.algorithm, AnyAlgorithm::FullBatch(_) | AnyAlgorithm::OnePass(_));
+        if default && self.reach() == Reach::Weights {
             writeln!(
                 f,
                 "expected: noise adds up to about {:.2} % to the squared error of least squares",
@@ -74,10 +79,10 @@ impl fmt::Display for Plan {
             rows => write!(
                 f,
                 ", for the up to {rows} rows of a unit; one row: epsilon {:.4} at delta {}",
-                (self.epsilon * 1e4).ceil() / 1e4,
-                match self.budget.is_pure() {
+                (self.epsilon() * 1e4).ceil() / 1e4,
+                match self.budget().is_pure() {
                     true => "0".into(),
-                    false => format!("{:.2e}", self.budget.delta()),
+                    false => format!("{:.2e}", self.budget().delta()),
                 }
             ),
         }

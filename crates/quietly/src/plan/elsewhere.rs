@@ -1,20 +1,25 @@
-//! Running a plan on rows that somebody else keeps: in parts, on other machines, or both.
-use quietly_accounting::Neighbours;
+//! Running a plan on any backend: rows in parts, on other machines, or both.
 use quietly_data::Encoding;
 
 use super::Plan;
 use crate::{
-    charge::Sampler, convex, errand::Reading, error::Error, expand::Expansion, journal::Journal,
-    keeper::Keeper, method::Method, model::Model, paid::Paid, prepared::Allocation,
-    progress::Watch, release::Door,
+    algorithm::{Access, Algorithm, Data},
+    allocation::Allocation,
+    backend::{Backend, ReadSpec},
+    charge::Sampler,
+    error::Error,
+    expand::Expansion,
+    journal::Journal,
+    model::Model,
+    paid::Paid,
+    progress::Watch,
+    release::Door,
 };
 
-/// Rows that somebody else keeps, and what is known about them.
+/// The rows of a backend, and what is known about them.
 pub struct Elsewhere<'a> {
-    /// Who answers for them.
-    pub rows: &'a mut dyn Keeper,
-    /// How many records there are. It is private, unless the plan's relation makes it public.
-    pub records: u64,
+    /// The rows.
+    pub backend: &'a mut dyn Backend,
     /// How records came to their steps, where each is in one.
     pub allocation: Option<&'a Allocation>,
     /// Where what is released is written down, so that a run which is broken off can go on.
@@ -23,10 +28,10 @@ pub struct Elsewhere<'a> {
 
 impl Plan {
     /// How rows are to be read for this plan.
-    pub fn reading(&self, encoding: &Encoding) -> Reading {
+    pub fn reading(&self, encoding: &Encoding) -> ReadSpec {
         let (encoding, expansion) = (encoding.clone(), self.expansion.clone());
-        let places = self.convex.is_some() && convex::run::keeps_places(self);
-        Reading { encoding, places, expansion }
+        let places = self.algorithm.keeps_places(&self.privacy);
+        ReadSpec { encoding, places, expansion }
     }
 
     /// Whether all that this plan asks are sums over rows, so that it does not matter where these are.
@@ -37,15 +42,12 @@ impl Plan {
     pub fn asks_for_sums(&self) -> Result<(), Error> {
         let want = "one whose steps are sums over rows: full-batch or one-pass for linear and relu; dp-gd, dp-sgd or \
                     frank-wolfe for other losses";
-        Error::unless(self.are_sums(), "method", want, self.method.name())?;
+        Error::unless(self.are_sums(), "method", want, self.method().name())?;
         self.expands_alike()
     }
 
     fn are_sums(&self) -> bool {
-        match self.method {
-            Method::OnePass | Method::FullBatch => true,
-            _ => self.convex.is_some() && convex::run::asks_for_sums(self),
-        }
+        self.algorithm.access() == Access::Sums
     }
 
     fn expands_alike(&self) -> Result<(), Error> {
@@ -62,8 +64,8 @@ impl Plan {
     pub fn asks_every_row(&self) -> Result<(), Error> {
         let want = "one that asks every row in every step, as the rows of this table have no places: full-batch for linear and relu, \
                     dp-gd or frank-wolfe for other losses";
-        let every = self.are_sums() && self.sampler == Sampler::Full;
-        Error::unless(every, "method", want, self.method.name())?;
+        let every = self.are_sums() && self.sampler() == Sampler::Full;
+        Error::unless(every, "method", want, self.method().name())?;
         self.expands_alike()
     }
 
@@ -73,10 +75,10 @@ impl Plan {
     ///
     /// [`Error::Parameter`] if it has not.
     pub fn suits(&self, allocation: Option<&Allocation>) -> Result<(), Error> {
-        if let Sampler::Allocation { steps } = self.sampler {
+        if let Sampler::Allocation { steps } = self.sampler() {
             let there = allocation.map_or(0, |allocation| allocation.steps);
             let want =
-                "prepared for as many steps as are planned: `quietly prepare TABLE --steps T`";
+                "prepared for as many steps as are planned: `quietly partition TABLE --steps T`";
             let got = match there {
                 0 => format!("not prepared, and {steps} steps are planned"),
                 there => format!("prepared for {there} steps, and {steps} are planned"),
@@ -86,12 +88,12 @@ impl Plan {
         Ok(())
     }
 
-    /// Fits rows that somebody else keeps, and writes its certificate. The journal is left behind, with all that was released.
+    /// Fits the rows of a backend, and writes its certificate. The journal is left behind, with all that was released.
     ///
     /// # Errors
     ///
     /// As [`asks_for_sums`](Self::asks_for_sums); [`Error::Parameter`] if rows are not in as many steps as planned; whatever the
-    /// keeper of the rows fails with; [`Error::Stopped`] if `watch` says so.
+    /// backend fails with; [`Error::Stopped`] if `watch` says so.
     pub fn fit_elsewhere(
         &self,
         from: &mut Elsewhere<'_>,
@@ -101,35 +103,28 @@ impl Plan {
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<Model, Error> {
-        self.check()?;
         self.asks_for_sums()?;
         assert_eq!(encoding.width(), self.inputs(), "the planned number of features");
         self.suits(from.allocation)?;
         if let Some(journal) = &mut from.journal {
             let want = "that of a run of this plan";
-            Error::unless(journal.is_of(self), "journal", want, "that of another")?;
+            Error::unless(journal.is_of(&self.identity()), "journal", want, "that of another")?;
             journal.begin()?;
         }
         let (target, range) = self.target(encoding)?;
         let key = paid.spend(self.asked())?;
         let origin = Some(key.source());
-        let mut door = Door::new(key, &self.stages, threads).with_journal(from.journal.take());
-        // What was released in answer to a question that is broken off has gone nowhere, and is forgotten.
-        let weights = if self.convex.is_some() {
-            let public = self.budget.neighbours() == Neighbours::ReplaceOne;
-            let records = public.then_some(from.records);
-            convex::run::fit_kept(self, from.rows, records, range, &mut door, watch)?
-        } else {
-            self.ask(from.rows, range, &mut door, watch)?.into()
-        };
+        let mut door = Door::new(key, self.stages(), threads).with_journal(from.journal.take());
+        // What was released in answer to a query that is broken off has gone nowhere, and is forgotten.
+        let fitted = self.fit_data(&mut door, Data::Sums(&mut *from.backend), range, watch)?;
         let rows_used = door.rows_used;
         // The last page is on the disk before anybody has the model.
         from.journal = door.close()?;
         let mut certificate = self.certificate(unit_of_privacy, origin)?;
         certificate.rows_used = rows_used;
-        if let (Sampler::Allocation { .. }, Some(allocation)) = (self.sampler, from.allocation) {
+        if let (Sampler::Allocation { .. }, Some(allocation)) = (self.sampler(), from.allocation) {
             certificate.record(allocation);
         }
-        Ok(Model::new(self.clone(), target.name, encoding.clone(), weights, certificate))
+        Ok(Model::new(self.record(), target.name, encoding.clone(), fitted, certificate))
     }
 }

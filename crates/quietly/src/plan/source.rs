@@ -2,7 +2,7 @@
 use quietly_data::{Encoding, Schema, Source};
 
 use super::Plan;
-use crate::{error::Error, method::Method, spill};
+use crate::{any_algorithm::AnyAlgorithm, backend::spilled, error::Error};
 
 impl Plan {
     /// Whether a fit of this table can fail only by what is in its rows, or by the machine: names and types of columns fit
@@ -19,12 +19,11 @@ impl Plan {
         encoding: &Encoding,
         schema: &Schema,
     ) -> Result<(), Error> {
-        self.check()?;
         self.check_dense(source)?;
         self.target(encoding)?;
         source.check(encoding, Some(schema))?;
-        match self.method {
-            Method::OnePass => spill::probe(),
+        match self.algorithm {
+            AnyAlgorithm::OnePass(_) => spilled::probe(),
             _ => Ok(()),
         }
     }
@@ -37,8 +36,11 @@ impl Plan {
         const REST: u64 = 64 << 10;
         let length = |value: serde_json::Result<String>| value.map_or(0, |text| text.len() as u64);
         let classes = encoding.target().map_or(1, |target| target.class_count().max(1)) as u64;
-        let linear = (self.width as u64 + 1).saturating_mul(classes.saturating_add(2));
-        let network = self.network.as_ref().map_or(0, |network| network.shape.weights() as u64);
+        let linear = (self.width() as u64 + 1).saturating_mul(classes.saturating_add(2));
+        let network = match &self.algorithm {
+            AnyAlgorithm::Kan(training) => training.shape.weights() as u64,
+            _ => 0,
+        };
         let numbers = linear.saturating_add(network).saturating_mul(NUMBER);
         let plan = length(serde_json::to_string_pretty(self));
         let columns = length(serde_json::to_string_pretty(encoding));

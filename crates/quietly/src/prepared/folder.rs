@@ -4,7 +4,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use quietly_data::{Source, is_hidden_name};
+use quietly_data::{Source, is_temporary_name};
 
 use super::{MANIFEST, told};
 use crate::error::Error;
@@ -35,7 +35,7 @@ pub(super) fn open<'a>(
     let lock = File::open(&path).ok();
     // The lock is on the folder itself: a file for it would be left behind. Some file systems have no such lock.
     if let Some(Err(TryLockError::WouldBlock)) = lock.as_ref().map(File::try_lock) {
-        return Err(told(folder, &"another `quietly prepare` is writing to this folder"));
+        return Err(told(folder, &"another `quietly partition` is writing to this folder"));
     }
     let entries = fs::read_dir(&path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let files: Vec<PathBuf> = entries.map_err(failed)?.iter().map(fs::DirEntry::path).collect();
@@ -73,7 +73,7 @@ fn is_left_over(file: &Path) -> bool {
         number.is_some_and(|n| n.len() >= 6 && n.bytes().all(|b| b.is_ascii_digit()))
     };
     let of = name.strip_prefix('.').and_then(|rest| rest.rsplit_once('.')).map_or("", |(of, _)| of);
-    let is_hidden = (is_part(of) || of == MANIFEST) && is_hidden_name(&name, of);
+    let is_hidden = (is_part(of) || of == MANIFEST) && is_temporary_name(&name, of);
     let is_file = file.symlink_metadata().is_ok_and(|file| file.is_file());
     is_file && (is_hidden || (is_part(&name) && Source::is_regrouped(file)))
 }

@@ -4,20 +4,19 @@
 //! apart, on thirds of the data; here one clip on their product serves all steps on the same rows. Clipping a symmetric
 //! residual is Huber regression: unbiased on well-specified models, biased on most real tables, which is why the
 //! default raises its clip in the end.
-use super::{Recipe, approaching, steps};
-use crate::{
-    charge::Sampler,
-    descent::MEDIAN,
-    error::Error,
-    plan::{Plan, Wishes},
-};
+use super::{Paper, Parameters, Recipe, approaching, steps};
+use crate::{algorithm::Shape, error::Error, link::Link, residual::MEDIAN};
 
-pub(super) fn recipe(plan: &Plan, wishes: &Wishes, mu: f64) -> Result<(Sampler, Recipe), Error> {
-    let residual = approaching(plan.link);
+pub(super) fn recipe(
+    link: Link,
+    shape: Shape,
+    asked: &Parameters,
+    mu: f64,
+) -> Result<Recipe, Error> {
+    let residual = approaching(link);
     // Where noise drowns a single step in the residuals, few steps are better than many.
-    let d = (plan.width + 1) as f64;
-    let noise = residual.stretch() * d * MEDIAN / (0.5 * 0.75_f64.sqrt() * mu * plan.rows as f64);
-    let steps = steps(wishes, if noise < 0.5 { 20 } else { 5 })?;
-    let recipe = Recipe::usual(residual, steps);
-    Ok((Sampler::Full, recipe))
+    let d = (shape.width + 1) as f64;
+    let noise = residual.stretch() * d * MEDIAN / (0.5 * 0.75_f64.sqrt() * mu * shape.rows as f64);
+    let steps = steps(asked, if noise < 0.5 { 20 } else { 5 })?;
+    Ok(Recipe::usual(Paper::AdaptiveGd, residual, steps))
 }

@@ -9,7 +9,7 @@
 //! 2. λ_min(ZᵀZ) with noise, made a lower bound that holds with probability 95 %.
 //! 3. ZᵀZ and Zᵀy with noise. The answer is (ẐᵀẐ + λI)⁻¹ẑ, λ what is missing to the noise's own norm s√(2d).
 //!
-//! # Privacy
+//! # Proof: AdaSSP
 //!
 //! Five questions, composed; everything between them is post-processing. The two quantiles are those of every fit. A row
 //! is scaled by a public R and its own norm, so each of the sums below is a sum over rows of one row's integers.
@@ -23,22 +23,27 @@
 //!   bound.
 //!
 //! [arXiv:1803.02596]: https://arxiv.org/abs/1803.02596
-use quietly_accounting::{Neighbours, gaussian_mu};
+use quietly_accounting::Neighbours;
 use quietly_data::{Private, Table};
 
-use super::Run;
+use serde::{Deserialize, Serialize};
+
+use super::{Run, check_width, in_memory};
 use crate::{
-    charge::{Charge, Stage},
-    counts::tally,
+    algorithm::{self, Access, Algorithm, Shape, mu},
+    backend::InMemory,
+    budget::Budget,
+    charge::{Charge, Sampler, Stage},
     error::Error,
-    full_batch::{CONSTANT, MOMENT, NORM, SCALE, quarters, row_norm},
-    keeper::Held,
+    full_batch::{CONSTANT, MOMENT, NORM, SCALE, row_norm},
+    histogram::geometric_bins,
+    histogram::tally,
     lattice::Lattice,
     linalg::{Square, dot, eigen, root},
+    link::Link,
     pass::{Cached, Grid, Linear, Query, second_moment},
-    plan::Plan,
     progress::{Watch, tell},
-    release::LatticeSum,
+    release::{BoundedSum, Histogram, Sensitivity},
     unit::Unit,
 };
 
@@ -48,20 +53,46 @@ const PRODUCTS: &str = "products with the target";
 /// Shares of μ² for R and for Y, where there are many rows.
 const BOUND: f64 = 0.03;
 
-/// The questions, where noise is `noise` for a share of one of μ².
-pub(crate) fn stages(plan: &Plan, mu: f64, noise: f64) -> Vec<Stage> {
-    let each = (1.0 - 2.0 * bound_share(plan, mu)) / 3.0;
-    let mut stages = statistics(plan, mu, noise, each);
-    stages.push(Stage::new("products", 1, vec![Charge::sum(PRODUCTS, noise / each.sqrt())]));
-    stages
+/// AdaSSP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdaSsp {}
+
+impl Algorithm for AdaSsp {
+    type Fitted = (f64, Vec<f64>);
+
+    fn sampler(&self, _: Shape) -> Sampler {
+        Sampler::Full
+    }
+
+    /// Noise is `noise` for a share of one of μ².
+    fn stages(&self, shape: Shape, budget: Budget, noise: f64) -> Vec<Stage> {
+        let mu = mu(budget);
+        let each = (1.0 - 2.0 * bound_share(shape, mu)) / 3.0;
+        let mut stages = statistics(shape, budget, (mu, noise), each);
+        stages.push(Stage::new("products", 1, vec![Charge::sum(PRODUCTS, noise / each.sqrt())]));
+        stages
+    }
+
+    fn check(&self, shape: Shape, budget: Budget) -> Result<(), Error> {
+        check_width(shape)?;
+        budget.unless_pure()
+    }
+
+    fn access(&self) -> Access {
+        Access::Rows
+    }
+
+    fn fit(&self, run: algorithm::Run<'_, '_>) -> Result<(f64, Vec<f64>), Error> {
+        in_memory(run, Link::Linear, fit)
+    }
 }
 
 /// The intercept and the weights, in units of the target's range.
-pub(crate) fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error> {
+fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error> {
     tell(watch, "step", 1, 2)?;
     let gram = Gram::release(run)?;
     tell(watch, "step", 2, 2)?;
-    let zero = vec![0.0; run.plan.width + 1];
+    let zero = vec![0.0; run.shape.width + 1];
     let products = gram.products(run, PRODUCTS, &zero, 1.0)?;
     Ok(parted(gram.solve(&products)))
 }
@@ -78,24 +109,29 @@ fn gap(neighbours: Neighbours) -> f64 {
 }
 
 /// What R and Y take each: more where there are few rows, as everything hangs on them.
-pub(super) fn bound_share(plan: &Plan, mu: f64) -> f64 {
-    BOUND.max((16.0 / (mu * plan.rows as f64)).powi(2)).min(0.15)
+pub(super) fn bound_share(shape: Shape, mu: f64) -> f64 {
+    BOUND.max((16.0 / (mu * shape.rows as f64)).powi(2)).min(0.15)
 }
 
 /// The level of |y| that is Y: as high as its noise allows.
-fn level(plan: &Plan, share: f64, mu: f64) -> f64 {
-    (1.0 - 10.0 / (share.sqrt() * mu * plan.rows as f64)).clamp(0.75, 0.99)
+fn level(shape: Shape, share: f64, mu: f64) -> f64 {
+    (1.0 - 10.0 / (share.sqrt() * mu * shape.rows as f64)).clamp(0.75, 0.99)
 }
 
 /// The bounds, and the noisy second moment and its least eigenvalue at a share of `each`.
-pub(super) fn statistics(plan: &Plan, mu: f64, noise: f64, each: f64) -> Vec<Stage> {
-    let neighbours = plan.budget.neighbours();
-    let share = bound_share(plan, mu);
+pub(super) fn statistics(
+    shape: Shape,
+    budget: Budget,
+    (mu, noise): (f64, f64),
+    each: f64,
+) -> Vec<Stage> {
+    let neighbours = budget.neighbours();
+    let share = bound_share(shape, mu);
     let quantile = |purpose: &str, level: f64| {
         Charge::quantile(purpose, level, gap(neighbours) * share.sqrt() / noise, neighbours)
     };
     let sum = |purpose: &str| Charge::sum(purpose, noise / each.sqrt());
-    let bounds = vec![quantile(NORM, 0.5), quantile(SCALE, level(plan, share, mu))];
+    let bounds = vec![quantile(NORM, 0.5), quantile(SCALE, level(shape, share, mu))];
     vec![Stage::new("bounds", 1, bounds), Stage::new("moments", 1, vec![sum(LEAST), sum(MOMENT)])]
 }
 
@@ -112,8 +148,9 @@ pub(super) struct Gram {
 
 impl Gram {
     pub(super) fn release(run: &mut Run<'_>) -> Result<Self, Error> {
-        let (d, threads, unit) = (run.plan.width + 1, run.threads, run.unit);
-        let norm = 1.25 * row_norm(run.plan.width, &mut Held::new(run.table, threads), run.door)?;
+        let (d, threads, unit) = (run.shape.width + 1, run.threads, run.unit);
+        let norm =
+            1.25 * row_norm(run.shape.width, &mut InMemory::new(run.table, threads), run.door)?;
         let scale = scale(run)?;
         let plain = Linear::new(d, &identity(d));
         let rows = run
@@ -126,12 +163,13 @@ impl Gram {
         let moment = rows.as_ref().map(|rows| second_moment(rows, &lattice, threads));
 
         let sum = moment.as_ref().map(|upper| vec![least_eigenvalue(upper, d)]);
-        let what = LatticeSum { sum, bound: least_bound(bound, d), unit: UNIT as f64 * square };
+        let what =
+            BoundedSum::new(sum, Sensitivity::l2(least_bound(bound, d), UNIT as f64 * square));
         let (least, std) = run.door.sum(LEAST, what)?;
         let least = (least[0] - 1.645 * std).max(0.0);
 
-        let what = LatticeSum { sum: moment, bound, unit: square };
-        let (upper, std) = run.door.matrix(MOMENT, d, what)?;
+        let what = BoundedSum::new(moment, lattice.product_sensitivity(d));
+        let (upper, std) = run.door.sum(MOMENT, what)?;
         // Noise with s on the diagonal and s/√2 beside it has norm s√(2d).
         let more = (std * (2.0 * d as f64).sqrt() - least).max(0.0);
         let (values, vectors) = eigen(&Square::symmetric(d, &upper).entries, d);
@@ -153,7 +191,7 @@ impl Gram {
         let residual = |u: f64, y: f64| (y - u).clamp(-scale, scale);
         let query = Query { weights: w, residual, clip: Some(&lattice), grid: None };
         let sum = self.rows.as_ref().map(|rows| rows.pass(&query, threads).sum);
-        let what = LatticeSum { sum, bound: lattice.bound() as f64, unit: lattice.step() };
+        let what = BoundedSum::new(sum, lattice.sensitivity());
         Ok(run.door.sum(purpose, what)?.0)
     }
 
@@ -170,15 +208,14 @@ impl Gram {
 
 /// Y: the upper end of the bin that holds the quantile.
 fn scale(run: &mut Run<'_>) -> Result<f64, Error> {
-    let (budget, neighbours) = (run.plan.budget, run.plan.budget.neighbours());
     // As the plan has it. The level decides accuracy only: the door takes the price of any level from the charge.
-    let mu = gaussian_mu(budget.epsilon(), budget.delta())? / gap(neighbours);
-    let level = level(run.plan, bound_share(run.plan, mu), mu);
-    let wide = quarters(1.0, -80, 1);
+    let mu = mu(run.plan.budget);
+    let level = level(run.shape, bound_share(run.shape, mu), mu);
+    let wide = geometric_bins(1.0, -80, 1);
     let grid = Grid::new(wide.clone());
     let bin = |raw: f64| grid.bin(run.unit.of(raw).abs());
     let counts = run.table.as_ref().map(|t| tally(t.target(), grid.bins(), bin, run.threads));
-    Ok(wide[run.door.quantile(SCALE, level, counts)?])
+    Ok(wide[run.door.quantile(SCALE, level, Histogram::new(counts))?])
 }
 
 fn identity(d: usize) -> Vec<f64> {
@@ -246,12 +283,12 @@ mod tests {
     #[test]
     fn a_gaussian_table_is_learnt_and_little_budget_teaches_little() {
         for neighbours in [Neighbours::AddRemove, Neighbours::ReplaceOne] {
-            let plan = trial::calibrated(trial::plan(20_000, 10, 3.0, neighbours), stages);
-            let found = trial::r2(&plan, 1, fit);
+            let plan = trial::plan(AdaSsp {}, (20_000, 10), 3.0, neighbours);
+            let found = trial::r2(&plan, 1);
             assert!(found > 0.79, "{found}");
         }
-        let plan = trial::plan(20_000, 10, 0.003, Neighbours::AddRemove);
-        let found = trial::r2(&trial::calibrated(plan, stages), 1, fit);
+        let plan = trial::plan(AdaSsp {}, (20_000, 10), 0.003, Neighbours::AddRemove);
+        let found = trial::r2(&plan, 1);
         assert!(found < 0.5, "{found}");
     }
 
@@ -261,7 +298,8 @@ mod tests {
         vec![sum(|q| q[0] * q[0]), sum(|q| q[0] * q[1]), sum(|q| q[1] * q[1])]
     }
 
-    /// Spec 14: by brute force over all tables of at most four rows from sixteen rows of norm C or a little less, and all
+    /// docs/spec/regression.md#14: by brute force over all tables of at most four rows from sixteen rows of
+    /// norm C or a little less, and all
     /// their neighbours under both relations. The bound is all but met, so that a smaller one would be seen.
     #[test]
     fn one_row_moves_the_least_eigenvalue_by_at_most_what_is_charged() {
@@ -328,7 +366,7 @@ mod tests {
     /// A long row keeps its place on the plane: scaled with its target, it has the same weights.
     #[test]
     fn long_rows_are_scaled_with_their_targets() {
-        let unit = Unit::new(crate::model::Link::Linear, (-1.0, 1.0));
+        let unit = Unit::new(crate::link::Link::Linear, (-1.0, 1.0));
         let table = Table::new(2, vec![1.0, 1.0, 0.1, 0.0], vec![0.8, 0.3]);
         let within = within(&table, &unit, 0.75);
         // The first row has norm 3/2: half of it is left, target and constant too.

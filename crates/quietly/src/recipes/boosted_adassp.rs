@@ -4,7 +4,7 @@
 //! 2023, [arXiv:2303.03451], Algorithm 1: w ← w + (ẐᵀẐ + λI)⁻¹(Zᵀ clip(y - Zw) + noise), a hundred times. A third of μ² each to
 //! the second moment, to its least eigenvalue and to all rounds together, after the two bounds of [`adassp`](super::adassp).
 //!
-//! # Privacy
+//! # Proof: boosted AdaSSP
 //!
 //! As for AdaSSP: given the w that was released, a round is a sum over rows of z times a residual held to ±Y/10, on
 //! the lattice of the clip R·Y/10, whose bound needs nothing of the residual. Rounds compose adaptively.
@@ -13,11 +13,16 @@
 use super::{
     Run,
     adassp::{Gram, bound_share, parted, statistics},
+    check_width, in_memory,
 };
+use serde::{Deserialize, Serialize};
+
 use crate::{
-    charge::{Charge, Stage},
+    algorithm::{self, Access, Algorithm, Shape, mu},
+    budget::Budget,
+    charge::{Charge, Sampler, Stage},
     error::Error,
-    plan::Plan,
+    link::Link,
     progress::{Watch, tell},
 };
 
@@ -30,19 +35,45 @@ const ROUNDS: u64 = 100;
 /// as AdaSSP's at the same clip; a tenth of the clip makes up for it, and a hundred rounds still go ten times as far.
 const CLIP: f64 = 0.1;
 
-/// The questions, where noise is `noise` for a share of one of μ².
-pub(crate) fn stages(plan: &Plan, mu: f64, noise: f64) -> Vec<Stage> {
-    let each = (1.0 - 2.0 * bound_share(plan, mu)) / 3.0;
-    let mut stages = statistics(plan, mu, noise, each);
-    let charge = Charge::sum(RESIDUALS, noise / (each / ROUNDS as f64).sqrt());
-    stages.push(Stage::new("rounds", ROUNDS, vec![charge]));
-    stages
+/// Boosted AdaSSP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoostedAdaSsp {}
+
+impl Algorithm for BoostedAdaSsp {
+    type Fitted = (f64, Vec<f64>);
+
+    fn sampler(&self, _: Shape) -> Sampler {
+        Sampler::Full
+    }
+
+    /// Noise is `noise` for a share of one of μ².
+    fn stages(&self, shape: Shape, budget: Budget, noise: f64) -> Vec<Stage> {
+        let mu = mu(budget);
+        let each = (1.0 - 2.0 * bound_share(shape, mu)) / 3.0;
+        let mut stages = statistics(shape, budget, (mu, noise), each);
+        let charge = Charge::sum(RESIDUALS, noise / (each / ROUNDS as f64).sqrt());
+        stages.push(Stage::new("rounds", ROUNDS, vec![charge]));
+        stages
+    }
+
+    fn check(&self, shape: Shape, budget: Budget) -> Result<(), Error> {
+        check_width(shape)?;
+        budget.unless_pure()
+    }
+
+    fn access(&self) -> Access {
+        Access::Rows
+    }
+
+    fn fit(&self, run: algorithm::Run<'_, '_>) -> Result<(f64, Vec<f64>), Error> {
+        in_memory(run, Link::Linear, fit)
+    }
 }
 
 /// The intercept and the weights, in units of the target's range.
-pub(crate) fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error> {
+fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error> {
     let gram = Gram::release(run)?;
-    let mut w = vec![0.0; run.plan.width + 1];
+    let mut w = vec![0.0; run.shape.width + 1];
     for round in 0..ROUNDS {
         tell(watch, "round", round + 1, ROUNDS)?;
         let products = gram.products(run, RESIDUALS, &w, CLIP)?;
@@ -61,12 +92,12 @@ mod tests {
     #[test]
     fn a_gaussian_table_is_learnt_and_little_budget_teaches_little() {
         for neighbours in [Neighbours::AddRemove, Neighbours::ReplaceOne] {
-            let plan = trial::calibrated(trial::plan(20_000, 10, 3.0, neighbours), stages);
-            let found = trial::r2(&plan, 1, fit);
+            let plan = trial::plan(BoostedAdaSsp {}, (20_000, 10), 3.0, neighbours);
+            let found = trial::r2(&plan, 1);
             assert!(found > 0.78, "{found}");
         }
-        let plan = trial::plan(20_000, 10, 0.003, Neighbours::AddRemove);
-        let found = trial::r2(&trial::calibrated(plan, stages), 1, fit);
+        let plan = trial::plan(BoostedAdaSsp {}, (20_000, 10), 0.003, Neighbours::AddRemove);
+        let found = trial::r2(&plan, 1);
         assert!(found < 0.5, "{found}");
     }
 }

@@ -16,7 +16,7 @@
 //! V_(t-k-1) ≤ δ₁·e^(ε₁g/2)·V_(t+k+g+1)", let the distance be the number of k ≥ 0 for which C_0, …, C_k hold. Draw discrete Laplace
 //! noise Z of scale 1/ε₂. If distance + Z ≥ T, where P(Z ≥ T) ≤ δ, draw from E(D); otherwise give no point.
 //!
-//! # It is (ε₁ + ε₂, δ)-DP, for δ₁ = δ
+//! # Proof: a deep point is (ε₁ + ε₂, δ)-DP, for δ₁ = δ
 //!
 //! *1. The distance moves by at most one.* C_(k+1)(D) implies C_k(D') with the same g, as V_(t-k-1)(D') ≤ V_(t-k-2)(D) and
 //! V_(t+k+g+1)(D') ≥ V_(t+k+g+2)(D).

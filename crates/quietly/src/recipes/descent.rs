@@ -1,21 +1,32 @@
-//! The one loop that runs every descent.
+//! A recipe's descent: its gradients, its clip and its steps, for the one loop of [`crate::descent`].
 //!
 //! Given the answers before it, each question is a sum of rows clipped to a known norm, a count or a quantile, under the
 //! name and with the noise that the plan has charged; everything else is post-processing.
-use super::{Clip, GRADIENT, Noise, Pace, Run, space::Space, steps::Steps, threshold, tree::Tree};
+use super::{
+    Clip, GRADIENT, Noise, Pace, Recipe, Run,
+    space::Space,
+    steps::Steps,
+    threshold::{PublicRows, STAT_PART, Threshold},
+};
 use crate::{
-    descent::{Average, Residual},
+    charge::Sampler,
+    descent::{At, ClippedGradient, Descent, StepSum, Update},
     error::Error,
     lattice::Lattice,
     linalg::dot,
-    pass::Query,
+    pass::{Grid, Query},
     progress::{Watch, tell},
-    release::LatticeSum,
+    release::{BoundedSum, Door, Histogram, Released},
+    residual::Residual,
+    unit::Unit,
 };
 
 /// The intercept and the weights, in units of the target's range.
-pub(super) fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error> {
-    let recipe = run.plan.recipe.clone().expect("a descent has a recipe");
+pub(super) fn fit(
+    recipe: &Recipe,
+    run: &mut Run<'_>,
+    watch: &mut Watch<'_>,
+) -> Result<(f64, Vec<f64>), Error> {
     let public = matches!(recipe.clip, Clip::Public { .. });
     let given = run.public.is_some_and(|t| t.rows() > 0);
     Error::unless(
@@ -25,95 +36,152 @@ pub(super) fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<
         "empty or missing",
     )?;
 
-    let (space, spare) = Space::new(run, &recipe)?;
-    let d = run.plan.width + 1;
+    let (space, spare) = Space::new(run, recipe)?;
+    let d = run.shape.width + 1;
     let cells = match recipe.clip {
-        Clip::Stat => recipe.steps as usize * threshold::STAT_PART,
+        Clip::Stat => recipe.steps as usize * STAT_PART,
         Clip::Falling { .. } => recipe.steps as usize + 1,
         _ => recipe.steps as usize,
     };
     let steps = Steps::new(run, &space, spare, cells)?;
-    let public = if public { run.public.map(|t| space.cached(None, t, run.threads)) } else { None };
-    let unit = run.unit;
-    let y = |raw: f64| unit.of(raw);
-    let mut w = vec![0.0; d];
+    let public = run.public.filter(|_| public).map(|table| -> PublicRows {
+        let (unit, distance) = (*run.unit, recipe.residual.distance());
+        let residual = move |u: f64, raw: f64| distance.of(u, unit.of(raw));
+        (space.cached(None, table, run.threads), Box::new(residual))
+    });
     let radius = recipe.radius.map(|radius| radius / space.scale());
     // Rows measure about √d, and are taken to measure at most a quarter more.
     let bound = (1.25 * (d as f64).sqrt(), radius.unwrap_or(0.0));
-    // max(u, 0) has two derivatives at 0, where all scores start.
-    let residual = |t: u64| {
-        if t == 0 && recipe.residual == Residual::Relu {
-            Residual::Glmtron
-        } else {
-            recipe.residual
-        }
-    };
-    let distance = recipe.residual.distance();
-    let at = threshold::At { steps: &steps, weights: &w, residual: distance, y };
-    let mut clip = threshold::Threshold::first(run, recipe.clip, public, &at, bound)?;
+    let full = run.plan.sampler == Sampler::Full;
+    let (unit, threads) = (run.unit, run.threads);
+    let mut gradient = Gradient { steps, recipe, unit, base: None, full, threads };
+    let weights = vec![0.0; d];
+    let mut clip = Threshold::first(run, recipe.clip, public, &weights, &mut gradient, bound)?;
+    if recipe.noise == Noise::Tree {
+        gradient.base = Some(Lattice::for_sums(clip.now(), d));
+        run.door.aggregate_by_tree(GRADIENT);
+    }
+    let mut update = Step { recipe, rows: recipe.rows(run.shape), radius };
+    let average = recipe.average.of(recipe.steps);
+    let all = 0..recipe.steps;
+    let mut descent =
+        Descent { release: GRADIENT, steps: all, clip: &mut clip, update: &mut update, average };
+    let report = &mut |t| tell(watch, "step", t + 1, recipe.steps);
+    let weights = descent.run(weights, &mut gradient, run.door, report)?;
+    Ok(space.unmap(weights))
+}
 
-    let rows = recipe.rows(run.plan);
-    let mut average = Average::new(d);
-    let mut tree = Tree::default();
-    let base = Lattice::for_sums(clip.clip.clamp(1e-250, 1e250), d);
-    for t in 0..recipe.steps {
-        tell(watch, "step", t + 1, recipe.steps)?;
-        let residual = residual(t);
-        clip.look(run, t, &threshold::At { steps: &steps, weights: &w, residual: distance, y })?;
-        let now = clip.clip.clamp(1e-250, 1e250);
-        let lattice = match recipe.noise {
-            Noise::Independent => Lattice::for_sums(now, d),
-            Noise::Tree => base.with_clip(now, d),
+impl Recipe {
+    /// The residual of a step. max(u, 0) has two derivatives at 0, where all scores start.
+    fn residual_at(&self, step: u64) -> Residual {
+        match self.residual {
+            Residual::Relu if step == 0 => Residual::Glmtron,
+            residual => residual,
+        }
+    }
+}
+
+/// Sums of clipped gradients over the rows of a step.
+struct Gradient<'a> {
+    steps: Steps,
+    recipe: &'a Recipe,
+    unit: &'a Unit,
+    /// The lattice of all leaves of a tree.
+    base: Option<Lattice>,
+    /// Whether every step sees every row.
+    full: bool,
+    threads: usize,
+}
+
+impl ClippedGradient for Gradient<'_> {
+    fn sum(&mut self, at: &At<'_>, _door: &mut Door) -> Result<StepSum, Error> {
+        let d = at.weights.len();
+        let lattice = match &self.base {
+            None => Lattice::for_sums(at.clip, d),
+            Some(base) => base.with_clip(at.clip, d),
         };
-        let grid = clip.grid();
-        let of = |u: f64, raw: f64| residual.of(u, y(raw));
+        let grid = at.bins.map(|bins| Grid::new(bins.to_vec()));
+        let (residual, distance) =
+            (self.recipe.residual_at(at.step), self.recipe.residual.distance());
         let query = Query {
-            weights: &w,
-            residual: of,
+            weights: at.weights,
+            residual: |u: f64, raw: f64| residual.of(u, self.unit.of(raw)),
             clip: Some(&lattice),
-            grid: grid.as_ref().map(|(_, grid)| grid),
+            grid: grid.as_ref(),
         };
-        let first = t as usize;
-        let cells = match recipe.clip {
-            Clip::Stat => first * threshold::STAT_PART + 1..(first + 1) * threshold::STAT_PART,
+        let first = at.step as usize;
+        let cells = match self.recipe.clip {
+            Clip::Stat => first * STAT_PART + 1..(first + 1) * STAT_PART,
             Clip::Falling { .. } => first + 1..first + 2,
             _ => first..first + 1,
         };
-        let (sum, mut counts) = steps.tally(t, cells.clone(), &query, run.threads)?;
+        let (sum, mut counts) = self.steps.tally(at.step, cells.clone(), &query, self.threads);
         if grid.is_some() && distance != residual {
-            let of = |u: f64, raw: f64| distance.of(u, y(raw));
-            let query = Query { weights: &w, residual: of, clip: None, grid: query.grid };
-            counts = steps.tally(t, cells, &query, run.threads)?.1;
+            let query = Query {
+                weights: at.weights,
+                residual: |u: f64, raw: f64| distance.of(u, self.unit.of(raw)),
+                clip: None,
+                grid: grid.as_ref(),
+            };
+            counts = self.steps.tally(at.step, cells, &query, self.threads).1;
         }
-        let (bound, unit) = (lattice.bound() as f64, lattice.step());
-        let step = recipe.step_size / rows;
-        match recipe.noise {
-            Noise::Independent => {
-                let (mut gradient, _) = run.door.sum(GRADIENT, LatticeSum { sum, bound, unit })?;
-                if recipe.pace == Pace::Curvature {
+        let gradient = BoundedSum::new(sum, lattice.sensitivity());
+        Ok(StepSum { gradient, norms: grid.map(|_| Histogram::new(counts)) })
+    }
+
+    /// DP-STAT has rows of its own in every step, and a falling clip has those of the first cell where rows are sampled.
+    fn norms(&mut self, at: &At<'_>, _door: &mut Door) -> Result<Histogram, Error> {
+        let grid = Grid::new(at.bins.expect("bins").to_vec());
+        let distance = self.recipe.residual.distance();
+        let query = Query {
+            weights: at.weights,
+            residual: |u: f64, raw: f64| distance.of(u, self.unit.of(raw)),
+            clip: None,
+            grid: Some(&grid),
+        };
+        let apart = match self.recipe.clip {
+            Clip::Stat => Some(at.step as usize * STAT_PART),
+            Clip::Falling { .. } if !self.full => Some(0),
+            _ => None,
+        };
+        let (_, counts) = match apart {
+            Some(cell) => self.steps.tally(at.step, cell..cell + 1, &query, self.threads),
+            None => self.steps.tally_all(&query, self.threads),
+        };
+        Ok(Histogram::new(counts))
+    }
+}
+
+/// A step of a recipe's length, within its radius.
+struct Step<'a> {
+    recipe: &'a Recipe,
+    /// About how many rows a step sees.
+    rows: f64,
+    radius: Option<f64>,
+}
+
+impl Update for Step<'_> {
+    fn step(&mut self, t: u64, w: &mut [f64], released: &Released) {
+        let step = self.recipe.step_size / self.rows;
+        match &released.prefix {
+            None => {
+                let mut gradient = released.values.clone();
+                if self.recipe.pace == Pace::Curvature {
                     // The constant makes one direction of max(u, 0) flat: Newton's step for it, at no price.
+                    let d = w.len();
                     let size = dot(&w[..d - 1], &w[..d - 1]).sqrt();
-                    let plain = gradient.clone();
-                    gradient = residual.newton(&w, &gradient, plain, size);
+                    let residual = self.recipe.residual_at(t);
+                    gradient = residual.newton(w, &released.values, gradient, size);
                     gradient.iter_mut().for_each(|g| *g /= residual.stretch());
                 }
                 w.iter_mut().zip(gradient).for_each(|(w, g)| *w += step * g);
             }
-            Noise::Tree => {
-                let prefix = tree.add(run.door, GRADIENT, sum, bound, unit)?;
-                w = prefix.into_iter().map(|p| step * p).collect();
-            }
+            // A tree knows the sum of all steps better than their increments.
+            Some(prefix) => w.iter_mut().zip(prefix).for_each(|(w, p)| *w = step * p),
         }
-        if let Some(radius) = radius {
-            let norm = dot(&w, &w).sqrt();
+        if let Some(radius) = self.radius {
+            let norm = dot(w, w).sqrt();
             w.iter_mut().for_each(|w| *w *= (radius / norm).min(1.0));
         }
-        if let Some((thresholds, _)) = grid {
-            clip.fall(run, &thresholds, counts)?;
-        }
-        if recipe.average.takes(t, recipe.steps) {
-            average.take(&w);
-        }
     }
-    Ok(space.unmap(average.mean()))
 }

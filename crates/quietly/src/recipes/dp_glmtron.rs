@@ -5,27 +5,22 @@
 //! Corrected: the threshold bounds the gradient's norm ‖x‖·|r| rather than the residual; it is renewed at geometric
 //! times rather than at each step; the last half is averaged (the printed average contains w_0 = 0 and drops w_N); rows are
 //! drawn by random allocation, for every ε. Thresholds read the last released weights and public rows: post-processing.
-use super::{Clip, Pace, Recipe, steps};
-use crate::{
-    charge::Sampler,
-    descent::Residual,
-    error::Error,
-    plan::{Plan, Wishes},
-};
+use super::{Clip, Pace, Paper, Parameters, Recipe, Sampling, steps};
+use crate::{algorithm::Shape, error::Error, residual::Residual};
 
-pub(super) fn recipe(plan: &Plan, wishes: &Wishes) -> Result<(Sampler, Recipe), Error> {
+pub(super) fn recipe(shape: Shape, asked: &Parameters) -> Result<Recipe, Error> {
     Error::unless(
-        wishes.public,
+        asked.public,
         "public table",
         "a file of public rows (--public FILE)",
         "missing",
     )?;
-    let steps = steps(wishes, plan.rows.min(65_535))?;
-    let recipe = Recipe {
+    let steps = steps(asked, shape.rows.min(65_535))?;
+    Ok(Recipe {
+        sampling: Sampling::RandomAllocation,
         whitenings: 0,
         clip: Clip::Public { level: 0.5 },
         pace: Pace::PerRow { most: 0.125 },
-        ..Recipe::usual(Residual::Glmtron, steps)
-    };
-    Ok((Sampler::Allocation { steps }, recipe))
+        ..Recipe::usual(Paper::DpGlmtron, Residual::Glmtron, steps)
+    })
 }

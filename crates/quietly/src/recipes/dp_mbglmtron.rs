@@ -7,28 +7,26 @@
 //!
 //! Corrected as DP-AMBSSGD is; besides, the absolute value is missing in the count of DP-Threshold, the step O(1/R²) does
 //! not converge in κ log N steps, and averaging all iterates leaves a bias of 1/log² N.
-use super::{Averaging, Clip, Recipe, dp_ambssgd, steps};
-use crate::{charge::Sampler, descent::Residual, error::Error, plan::Wishes};
+use super::{Averaging, Clip, Paper, Parameters, Recipe, dp_ambssgd};
+use crate::{error::Error, residual::Residual};
 
-pub(super) fn recipe(wishes: &Wishes) -> Result<(Sampler, Recipe), Error> {
-    let (sampler, recipe) = dp_ambssgd::recipe(wishes)?;
-    let recipe = Recipe { residual: Residual::Glmtron, ..recipe };
-    if !wishes.public {
-        return Ok((sampler, recipe));
+pub(super) fn recipe(asked: &Parameters) -> Result<Recipe, Error> {
+    let recipe = dp_ambssgd::recipe(asked)?;
+    let recipe = Recipe { method: Paper::DpMbglmtron, residual: Residual::Glmtron, ..recipe };
+    if !asked.public {
+        return Ok(recipe);
     }
     // Public thresholds cost nothing: no step is needed to set the first.
-    let recipe = Recipe { whitenings: 0, clip: Clip::Public { level: 0.5 }, ..recipe };
-    Ok((Sampler::Allocation { steps: recipe.steps }, recipe))
+    Ok(Recipe { whitenings: 0, clip: Clip::Public { level: 0.5 }, ..recipe })
 }
 
 /// As published: parts without amplification, DP-Threshold on rows of its own or on public ones, all iterates averaged.
-pub(super) fn published(wishes: &Wishes) -> Result<(Sampler, Recipe), Error> {
-    let (sampler, recipe) = dp_ambssgd::published(wishes)?;
-    let recipe = Recipe { residual: Residual::Glmtron, average: Averaging::All, ..recipe };
-    if !wishes.public {
-        return Ok((sampler, recipe));
+pub(super) fn published(asked: &Parameters) -> Result<Recipe, Error> {
+    let (method, average) = (Paper::DpMbglmtronPublished, Averaging::All);
+    let recipe = dp_ambssgd::published(asked)?;
+    let recipe = Recipe { method, residual: Residual::Glmtron, average, ..recipe };
+    if !asked.public {
+        return Ok(recipe);
     }
-    let steps = steps(wishes, 10)?;
-    let recipe = Recipe { clip: Clip::Public { level: 1.0 - 1.0 / 64.0 }, ..recipe };
-    Ok((Sampler::Parts { steps }, recipe))
+    Ok(Recipe { clip: Clip::Public { level: 1.0 - 1.0 / 64.0 }, ..recipe })
 }

@@ -4,35 +4,29 @@
 //! max(u, 0). The gradient of the latter is zero at the start, where all scores are zero; the first step takes max's
 //! other derivative there, which makes it GLMtron's.
 //! Features are whitened where the budget allows: what others do by public standardisation is not public here.
-use super::{Clip, Recipe, dp_glmtron, dp_mbglmtron, steps};
-use crate::{
-    charge::Sampler,
-    descent::Residual,
-    error::Error,
-    model::Link,
-    plan::{Plan, Wishes},
-};
+use super::{Clip, Paper, Parameters, Recipe, Sampling, dp_glmtron, dp_mbglmtron, steps};
+use crate::{algorithm::Shape, error::Error, link::Link, residual::Residual};
 
 /// The chance to join a step: 3277·2^-16, about a twentieth.
 const RATE: f64 = 3277.0 / 65_536.0;
 
-pub(super) fn recipe(link: Link, wishes: &Wishes) -> Result<(Sampler, Recipe), Error> {
-    let steps = steps(wishes, 100)?;
-    let recipe = Recipe {
+pub(super) fn recipe(link: Link, asked: &Parameters) -> Result<Recipe, Error> {
+    let steps = steps(asked, 100)?;
+    Ok(Recipe {
+        sampling: Sampling::Poisson { rate: RATE },
         clip: Clip::Fixed { level: 0.5 },
-        ..Recipe::usual(Residual::polishing(link), steps)
-    };
-    Ok((Sampler::Poisson { steps, rate: RATE }, recipe))
+        ..Recipe::usual(Paper::DpSgd, Residual::polishing(link), steps)
+    })
 }
 
 /// DP-MBGLMtron in all but the gradient: random allocation and thresholds that follow the residuals.
-pub(super) fn one_pass(wishes: &Wishes) -> Result<(Sampler, Recipe), Error> {
-    let (sampler, recipe) = dp_mbglmtron::recipe(wishes)?;
-    Ok((sampler, Recipe { residual: Residual::Relu, ..recipe }))
+pub(super) fn one_pass(asked: &Parameters) -> Result<Recipe, Error> {
+    let recipe = dp_mbglmtron::recipe(asked)?;
+    Ok(Recipe { method: Paper::DpSgdOnePass, residual: Residual::Relu, ..recipe })
 }
 
 /// DP-GLMtron in all but the gradient: one row a step, clipped at a quantile of public rows.
-pub(super) fn one_row(plan: &Plan, wishes: &Wishes) -> Result<(Sampler, Recipe), Error> {
-    let (sampler, recipe) = dp_glmtron::recipe(plan, wishes)?;
-    Ok((sampler, Recipe { residual: Residual::Relu, ..recipe }))
+pub(super) fn one_row(shape: Shape, asked: &Parameters) -> Result<Recipe, Error> {
+    let recipe = dp_glmtron::recipe(shape, asked)?;
+    Ok(Recipe { method: Paper::DpSgdOneRow, residual: Residual::Relu, ..recipe })
 }

@@ -6,23 +6,18 @@
 //! for small ε only); the clip is a private quantile instead of a formula in unknown constants; the average has
 //! T - ⌊T/2⌋ terms. The clip does not follow the residuals, so that risk does not fall with their size: offered for
 //! research, never a default.
-use super::{Clip, Pace, Recipe, steps};
-use crate::{
-    charge::Sampler,
-    descent::Residual,
-    error::Error,
-    plan::{Plan, Wishes},
-};
+use super::{Clip, Pace, Paper, Parameters, Recipe, Sampling, steps};
+use crate::{algorithm::Shape, error::Error, residual::Residual};
 
-pub(super) fn recipe(plan: &Plan, wishes: &Wishes) -> Result<(Sampler, Recipe), Error> {
+pub(super) fn recipe(shape: Shape, asked: &Parameters) -> Result<Recipe, Error> {
     // As many steps as rows, as far as steps can be numbered.
-    let steps = steps(wishes, plan.rows.min(65_535))?;
-    let recipe = Recipe {
+    let steps = steps(asked, shape.rows.min(65_535))?;
+    Ok(Recipe {
+        sampling: Sampling::RandomAllocation,
         whitenings: 0,
         clip: Clip::Fixed { level: 0.5 },
         // 1/(4R²), with R 1.25 medians of the rows' norms.
         pace: Pace::PerRow { most: 0.16 },
-        ..Recipe::usual(Residual::Squared, steps)
-    };
-    Ok((Sampler::Allocation { steps }, recipe))
+        ..Recipe::usual(Paper::DpSsgd, Residual::Squared, steps)
+    })
 }

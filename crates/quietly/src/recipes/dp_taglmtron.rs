@@ -3,33 +3,28 @@
 //! After Ding et al., *Revisiting Differentially Private ReLU Regression* (NeurIPS 2024), of which only the outline was
 //! at hand: the definition here is ours. A row is in one leaf and in at most ⌊log2 T⌋ + 1 nodes that close (`tree.rs`); no
 //! amplification is claimed. Better than independent noise for large ε only.
-use super::{Clip, Noise, Pace, Recipe, steps};
-use crate::{
-    charge::Sampler,
-    descent::Residual,
-    error::Error,
-    plan::{Plan, Wishes},
-};
+use super::{Clip, Noise, Pace, Paper, Parameters, Recipe, Sampling, steps};
+use crate::{algorithm::Shape, error::Error, residual::Residual};
 
 /// Fewer rows than this are no quantile.
 const FEW: u64 = 40;
 
-pub(super) fn recipe(plan: &Plan, wishes: &Wishes) -> Result<(Sampler, Recipe), Error> {
-    let steps = steps(wishes, 15)?;
+pub(super) fn recipe(shape: Shape, asked: &Parameters) -> Result<Recipe, Error> {
+    // One part more, before these, sets the first threshold.
+    let steps = steps(asked, 15)?;
     let recipe = Recipe {
+        sampling: Sampling::Partition,
         noise: Noise::Tree,
         pace: Pace::Given { step: 1.0 },
-        ..Recipe::usual(Residual::Glmtron, steps)
+        ..Recipe::usual(Paper::DpTaglmtron, Residual::Glmtron, steps)
     };
-    if plan.rows < FEW * steps {
+    if shape.rows < FEW * steps {
         // One threshold of all rows serves all parts, in steps that a single row can take.
-        let step = 0.125 * plan.rows as f64 / (steps as f64 * (plan.width + 1) as f64);
+        let step = 0.125 * shape.rows as f64 / (steps as f64 * (shape.width + 1) as f64);
         let pace = Pace::Given { step: step.min(1.0) };
-        let recipe = Recipe { clip: Clip::Fixed { level: 0.5 }, pace, ..recipe };
-        return Ok((Sampler::Parts { steps }, recipe));
+        return Ok(Recipe { clip: Clip::Fixed { level: 0.5 }, pace, ..recipe });
     }
-    // One part more sets the first threshold.
-    Ok((Sampler::Parts { steps: steps + 1 }, recipe))
+    Ok(recipe)
 }
 
 #[cfg(test)]
@@ -42,10 +37,11 @@ mod tests {
 
     use super::*;
     use crate::{
-        Budget, Link, Method, Regression,
+        AnyAlgorithm, Budget, Link, Method, Plan, Regression,
+        algorithm::{Algorithm, Planned},
         linalg::dot,
         pass::random::Random,
-        recipes::trial::{mu, normal},
+        recipes::trial::normal,
     };
 
     const ROWS: usize = 8000;
@@ -70,12 +66,10 @@ mod tests {
         let regression = Regression::new(Link::Relu).method(Method::DpTaglmtron);
         let plan = regression.steps(ROWS as u64).plan(ROWS as u64, WIDTH, budget).unwrap();
         [Noise::Tree, Noise::Independent].map(|noise| {
-            let mut plan = plan.clone();
-            let recipe = Recipe { noise, ..plan.recipe.take().unwrap() };
-            let (sampler, mu) = (plan.sampler, mu(&plan));
-            plan.calibrate(|noise| recipe.stages(sampler, Neighbours::ReplaceOne, mu, noise))
-                .unwrap();
-            plan.recipe = Some(recipe);
+            let AnyAlgorithm::Recipe(recipe) = plan.algorithm() else { panic!("a descent") };
+            let recipe = Recipe { noise, ..recipe.clone() };
+            let privacy = Algorithm::plan(&recipe, plan.shape(), plan.budget()).unwrap();
+            let plan = Plan::from(Planned::new(recipe, plan.shape(), privacy));
             let mut risks: Vec<f64> = (1..=5)
                 .map(|seed| {
                     let (truth, table) = draw(seed);
@@ -95,7 +89,8 @@ mod tests {
         })
     }
 
-    /// Spec 6, check: at ε = 8 with N = T = 8000 and d = 20. A prefix of T steps has noise of about √(D·D/2) nodes, D = 13,
+    /// docs/spec/regression.md#6, check: at ε = 8 with N = T = 8000 and d = 20. A prefix of T steps has
+    /// noise of about √(D·D/2) nodes, D = 13,
     /// rather than of √T steps. Four tables had 0.018 to 0.05 against 2.2 to 6.0; the limits leave the medians a factor
     /// of five or more.
     #[test]

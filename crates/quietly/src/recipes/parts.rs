@@ -2,12 +2,17 @@
 use serde::{Deserialize, Serialize};
 
 use super::MOST_WHITENINGS;
-use crate::descent::Residual;
+use crate::{charge::Sampler, descent::Average, residual::Residual};
 
-/// What a descent is made of, besides its sampler.
+/// What a descent is made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Recipe {
+    /// The paper's algorithm.
+    pub method: Paper,
+    /// Which rows a step sees.
+    #[serde(flatten)]
+    pub sampling: Sampling,
     /// The model.
     pub residual: Residual,
     /// How many gradients are taken.
@@ -27,6 +32,45 @@ pub struct Recipe {
     /// Weights are held to this norm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub radius: Option<f64>,
+}
+
+/// The algorithms that are descents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "each has a file of its own")]
+pub enum Paper {
+    DpSsgd,
+    DpAmbssgd,
+    DpAmbssgdPublished,
+    DpGlmtron,
+    DpMbglmtron,
+    DpMbglmtronPublished,
+    DpTaglmtron,
+    DpPgd,
+    DpSgd,
+    DpSgdOnePass,
+    DpSgdOneRow,
+    AdaptiveGd,
+}
+
+/// Which rows a step of a descent sees. How many steps a sampler has follows from the clip: see
+/// [`Recipe::sampler`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "sampling", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Sampling {
+    /// Every row in every step.
+    FullBatch,
+    /// Each row in one step, drawn secretly.
+    RandomAllocation,
+    /// Each row in one step, without amplification.
+    Partition,
+    /// Each row in each step with this chance.
+    Poisson {
+        /// A multiple of 2^-32.
+        rate: f64,
+    },
 }
 
 /// Where gradients are clipped.
@@ -99,8 +143,10 @@ pub enum Pace {
 impl Recipe {
     /// What most recipes have in common: whitened, clipped at a falling median, noise of its own for every sum, the last half
     /// averaged, steps as long as the curvature allows.
-    pub(super) fn usual(residual: Residual, steps: u64) -> Self {
+    pub(super) fn usual(method: Paper, residual: Residual, steps: u64) -> Self {
         Recipe {
+            method,
+            sampling: Sampling::FullBatch,
             residual,
             steps,
             whitenings: MOST_WHITENINGS,
@@ -114,29 +160,30 @@ impl Recipe {
     }
 }
 
-impl Averaging {
-    /// Whether w_(t+1), made by step t from 0 on, is averaged.
-    pub(super) fn takes(self, t: u64, steps: u64) -> bool {
-        match self {
-            Averaging::LastHalf => t >= steps / 2,
-            Averaging::All => true,
+impl Recipe {
+    /// The sampler. A threshold that falls takes rows of a step before the first; DP-STAT takes rows of its own in
+    /// every step.
+    pub fn sampler(&self) -> Sampler {
+        let steps = match self.clip {
+            Clip::Stat => 2 * self.steps,
+            Clip::Falling { .. } => self.steps + 1,
+            _ => self.steps,
+        };
+        match self.sampling {
+            Sampling::FullBatch => Sampler::Full,
+            Sampling::RandomAllocation => Sampler::Allocation { steps },
+            Sampling::Partition => Sampler::Parts { steps },
+            Sampling::Poisson { rate } => Sampler::Poisson { steps: self.steps, rate },
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Spec 14.7: the last half has T - ⌊T/2⌋ terms, w_T among them; w_0 is never one, as no step makes it.
-    #[test]
-    fn the_last_half_ends_with_the_last_iterate() {
-        for steps in [1, 2, 3, 19, 20, 4001] {
-            let taken: Vec<u64> =
-                (0..steps).filter(|&t| Averaging::LastHalf.takes(t, steps)).collect();
-            assert_eq!(taken.len() as u64, steps - steps / 2);
-            assert_eq!(taken.last(), Some(&(steps - 1)));
-            assert!((0..steps).all(|t| Averaging::All.takes(t, steps)));
+impl Averaging {
+    /// The average over so many steps.
+    pub(super) fn of(self, steps: u64) -> Average {
+        match self {
+            Averaging::LastHalf => Average::last_half(steps),
+            Averaging::All => Average::over(0..steps),
         }
     }
 }

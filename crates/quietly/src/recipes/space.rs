@@ -3,12 +3,15 @@ use quietly_data::{Private, Table};
 
 use super::{Clip, Recipe, Run};
 use crate::{
+    backend::InMemory,
     error::Error,
-    full_batch::{self, NORM, middle},
-    keeper::Held,
+    full_batch::{self, NORM},
+    histogram::bin_value,
     linalg::dot,
     metric::{Metric, Whitening},
     pass::{Affine, Cached, Grid, Query, Rows},
+    query::{Cache, TransformedRows},
+    release::Histogram,
 };
 
 /// The constant among the features while they are whitened.
@@ -34,7 +37,7 @@ impl Space {
         run: &mut Run<'_>,
         recipe: &Recipe,
     ) -> Result<(Self, Private<Option<Cached>>), Error> {
-        let width = run.plan.width;
+        let width = run.shape.width;
         if let (Clip::Public { .. }, Some(public)) = (recipe.clip, run.public) {
             let squares = dot(public.features(), public.features()) / public.rows().max(1) as f64;
             let scale = (width as f64 / squares.max(1e-12)).sqrt();
@@ -44,15 +47,17 @@ impl Space {
             let scale = (width as f64).sqrt() / feature_norm(run)?;
             return Ok((Space::Plain { scale, width }, Private::new(None)));
         }
-        let mut rows = Held::new(run.table, run.threads);
+        let mut rows = InMemory::new(run.table, run.threads);
         let norm = 1.1 * full_batch::row_norm(width, &mut rows, run.door)?;
-        let start = Whitening::new(width, CONSTANT, norm, run.plan.rows);
+        let start = Whitening::new(width, CONSTANT, norm, run.shape.rows);
         let later = WHITENED * (width as f64 + 1.0).sqrt();
         let cuts: Vec<f64> =
             (0..recipe.whitenings).map(|round| if round == 0 { norm } else { later }).collect();
         let whitening = full_batch::whiten(start, &cuts, &mut rows, run.door, &mut || Ok(()))?;
         // With no noise to spare, the metric of clipping is the whitened one.
-        Ok((Space::Whitened(Metric::new(whitening, run.plan.rows, 1e9)), rows.spare()))
+        let spare = |mut cache: Cache| cache.take().map(|there: TransformedRows| there.rows);
+        let space = Space::Whitened(Metric::new(whitening, run.shape.rows, 1e9));
+        Ok((space, rows.into_cache().map(spare)))
     }
 
     /// What a feature is multiplied with, where all are alike.
@@ -70,7 +75,9 @@ impl Space {
                 let map = Affine::new(&vec![0.0; *width], &vec![*scale; *width], 1.0);
                 Cached::new(table, &map, threads)
             }
-            Space::Whitened(metric) => metric.view(table.width()).cached(spare, table, threads),
+            Space::Whitened(metric) => {
+                metric.transform(table.width()).cached(spare, table, threads)
+            }
         }
     }
 
@@ -91,7 +98,7 @@ impl Space {
 
 /// The private median of the rows' norms, without a constant.
 fn feature_norm(run: &mut Run<'_>) -> Result<f64, Error> {
-    let (width, threads) = (run.plan.width, run.threads);
+    let (width, threads) = (run.shape.width, run.threads);
     let most = (width as f64).sqrt();
     // Norms crowd in many dimensions: eighth powers of two tell them apart.
     let grid: Vec<f64> = (-96..=0).map(|k| most * 2.0_f64.powf(f64::from(k) / 8.0)).collect();
@@ -101,5 +108,5 @@ fn feature_norm(run: &mut Run<'_>) -> Result<f64, Error> {
     let map = Affine::identity(width, 0.0);
     let counts: Private<Vec<u64>> =
         run.table.as_ref().map(|t| Rows::all(t, &map).pass(&query, threads).counts);
-    Ok(middle(&grid, run.door.quantile(NORM, 0.5, counts)?))
+    Ok(bin_value(&grid, run.door.quantile(NORM, 0.5, Histogram::new(counts))?))
 }

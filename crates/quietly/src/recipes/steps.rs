@@ -2,11 +2,11 @@
 use std::ops::Range;
 
 use quietly_data::Private;
-use quietly_noise::Stream;
 
 use super::{Run, space::Space};
 use crate::{
     charge::Sampler,
+    draw::Draw,
     error::Error,
     pass::{Cached, Query, Tally, allocate, grouped},
 };
@@ -20,8 +20,8 @@ pub(super) enum Steps {
     All(Private<Cached>),
     /// Each row in one cell; the rows of a cell lie together, and each cell ends where the next begins.
     Each(Private<(Cached, Vec<usize>)>),
-    /// Each row in each step with chance `chance`·2⁻³².
-    Sampled { rows: Private<Cached>, chance: u64, stream: Stream },
+    /// A Poisson sample of the rows in each step.
+    Sampled { rows: Private<Cached>, draw: Draw },
 }
 
 impl Steps {
@@ -32,9 +32,9 @@ impl Steps {
         spare: Private<Option<Cached>>,
         cells: usize,
     ) -> Result<Self, Error> {
-        let (threads, stream) = (run.threads, run.door.sampling());
+        let (threads, sampler) = (run.threads, run.plan.sampler);
         let table = run.table.as_ref().zip(spare);
-        match run.plan.sampler {
+        match sampler {
             Sampler::Places { .. }
             | Sampler::Bins { .. }
             | Sampler::Cyclic { .. }
@@ -42,14 +42,14 @@ impl Steps {
             Sampler::Full => {
                 Ok(Steps::All(table.map(|(t, spare)| space.cached(spare, t, threads))))
             }
-            Sampler::Poisson { rate, .. } => {
+            Sampler::Poisson { .. } => {
                 let rows = table.map(|(t, spare)| space.cached(spare, t, threads));
-                // A multiple of 2⁻³², so that the rate that is charged is the one that is drawn.
-                Ok(Steps::Sampled { rows, chance: (rate * 2.0_f64.powi(32)) as u64, stream })
+                Ok(Steps::Sampled { rows, draw: run.door.draw(sampler) })
             }
             Sampler::Allocation { .. } | Sampler::Parts { .. } => {
+                let draw = run.door.draw(in_cells(sampler, cells as u64));
                 Ok(Steps::Each(table.map(|(table, _)| {
-                    let buckets = allocate(table, cells, &stream, threads);
+                    let buckets = allocate(table, &draw, threads);
                     let (table, ends) = grouped(table, &buckets);
                     (space.cached(None, &table, threads), ends)
                 })))
@@ -64,32 +64,19 @@ impl Steps {
         cells: Range<usize>,
         query: &Query<'_, L>,
         threads: usize,
-    ) -> Result<Answers, Error> {
+    ) -> Answers {
         let tally = match self {
             Steps::All(rows) => rows.as_ref().map(|rows| rows.pass(query, threads)),
             Steps::Each(rows) => rows.as_ref().map(|(rows, ends)| {
                 let end = |cell: usize| if cell == 0 { 0 } else { ends[cell - 1] };
                 rows.pass_over(end(cells.start)..end(cells.end), query, threads)
             }),
-            Steps::Sampled { rows, chance, stream } => {
-                let mut bits = stream.bits(step)?;
-                let mut word = None;
-                // Two draws of 32 bits from a word.
-                let mut take = || {
-                    let low: u64 = match word.take() {
-                        Some(high) => high,
-                        None => {
-                            let both = bits.word().expect("a step has fewer words than a stream");
-                            word = Some(both >> 32);
-                            both & 0xffff_ffff
-                        }
-                    };
-                    low < *chance
-                };
-                rows.as_ref().map(|rows| rows.chosen(&mut take).pass(query, threads))
-            }
+            Steps::Sampled { rows, draw } => rows.as_ref().map(|rows| {
+                let members = draw.members(step, 0..rows.rows() as u64);
+                rows.at(&members).pass(query, threads)
+            }),
         };
-        Ok(apart(tally))
+        apart(tally)
     }
 
     /// Tallies a query over all rows.
@@ -103,6 +90,15 @@ impl Steps {
             }
             Steps::Each(rows) => rows.as_ref().map(|(rows, _)| rows.pass(query, threads)),
         })
+    }
+}
+
+/// The sampler whose groups are the cells. A step of DP-STAT has several: each row pays for its part as if all knew which, however
+/// likely the parts are.
+fn in_cells(sampler: Sampler, cells: u64) -> Sampler {
+    match sampler {
+        Sampler::Parts { .. } => Sampler::Parts { steps: cells },
+        _ => sampler,
     }
 }
 

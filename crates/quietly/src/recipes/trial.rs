@@ -1,21 +1,15 @@
 //! A table to try recipes on.
 use std::ops::ControlFlow;
 
-use quietly_accounting::{Neighbours, gaussian_mu};
+use quietly_accounting::Neighbours;
 use quietly_data::{Private, Table};
 use quietly_noise::Key;
 
-use super::Run;
 use crate::{
+    algorithm::{self, Algorithm, Data, Planned, Shape},
     budget::Budget,
-    charge::Stage,
-    error::Error,
-    model::Link,
     pass::random::Random,
-    plan::{Plan, Regression},
-    progress::Watch,
     release::Door,
-    unit::Unit,
 };
 
 /// The public range of the target.
@@ -41,46 +35,43 @@ pub(super) fn table(rows: usize, width: usize, seed: u64) -> Table {
     Table::new(width, features, target)
 }
 
-pub(super) fn plan(rows: u64, width: usize, epsilon: f64, neighbours: Neighbours) -> Plan {
+/// An algorithm, planned for a table of ours.
+pub(super) fn plan<A: Algorithm>(
+    algorithm: A,
+    (rows, width): (u64, usize),
+    epsilon: f64,
+    neighbours: Neighbours,
+) -> Planned<A> {
     let budget = Budget::new(epsilon, 1e-5).unwrap().under(neighbours);
-    Regression::new(Link::Linear).plan(rows, width, budget).unwrap()
-}
-
-/// The μ of a plan's whole budget.
-pub(super) fn mu(plan: &Plan) -> f64 {
-    let gap = if plan.budget.neighbours() == Neighbours::ReplaceOne { 2.0 } else { 1.0 };
-    gaussian_mu(plan.budget.epsilon(), plan.budget.delta()).unwrap() / gap
-}
-
-/// The plan with these questions, calibrated.
-pub(super) fn calibrated(mut plan: Plan, stages: impl Fn(&Plan, f64, f64) -> Vec<Stage>) -> Plan {
-    let (of, mu) = (plan.clone(), mu(&plan));
-    plan.calibrate(|noise| stages(&of, mu, noise)).unwrap();
-    assert!(plan.epsilon <= plan.budget.epsilon());
-    assert!(plan.epsilon > 0.95 * plan.budget.epsilon(), "{}", plan.epsilon);
-    plan
+    let shape = Shape::new(rows, width).unwrap();
+    let privacy = algorithm.plan(shape, budget).unwrap();
+    assert!(privacy.epsilon <= epsilon && privacy.epsilon > 0.95 * epsilon, "{}", privacy.epsilon);
+    Planned::new(algorithm, shape, privacy)
 }
 
 /// The share of the variance that a fit explains on other rows.
-pub(super) fn r2(
-    plan: &Plan,
-    seed: u64,
-    fit: impl Fn(&mut Run<'_>, &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error>,
-) -> f64 {
-    let table = Private::new(table(plan.rows as usize, plan.width, 40 + seed));
-    let unit = Unit::new(Link::Linear, RANGE);
-    let mut door = Door::new(Key::from_seed(seed), &plan.stages, 2);
-    let mut run =
-        Run { plan, table: &table, public: None, unit: &unit, door: &mut door, threads: 2 };
-    let (intercept, weights) = fit(&mut run, &mut |_| ControlFlow::Continue(())).unwrap();
-    let (intercept, weights) = unit.back(intercept, weights);
-    let other = self::table(5000, plan.width, 7);
+pub(super) fn r2<A: Algorithm<Fitted = (f64, Vec<f64>)>>(planned: &Planned<A>, seed: u64) -> f64 {
+    let (intercept, weights) = fit(planned, seed);
+    let Shape { width, .. } = planned.shape;
+    let other = self::table(5000, width, 7);
     let mean = other.target().iter().sum::<f64>() / 5000.0;
     let (mut left, mut all) = (0.0, 0.0);
-    for (x, y) in other.features().chunks_exact(plan.width).zip(other.target()) {
+    for (x, y) in other.features().chunks_exact(width).zip(other.target()) {
         let u = intercept + x.iter().zip(&weights).map(|(x, w)| x * w).sum::<f64>();
         left += (y - u).powi(2);
         all += (y - mean).powi(2);
     }
     1.0 - left / all
+}
+
+/// The intercept and the weights of a table of ours.
+pub(super) fn fit<A: Algorithm<Fitted = (f64, Vec<f64>)>>(
+    planned: &Planned<A>,
+    seed: u64,
+) -> (f64, Vec<f64>) {
+    let Planned { algorithm, shape, privacy: plan, .. } = planned;
+    let table = Private::new(table(shape.rows as usize, shape.width, 40 + seed));
+    let door = &mut Door::new(Key::from_seed(seed), &plan.stages, 2);
+    let (data, watch) = (Data::Dense(&table, None), &mut |_| ControlFlow::Continue(()));
+    algorithm.fit(algorithm::Run { plan, shape: *shape, range: RANGE, data, door, watch }).unwrap()
 }

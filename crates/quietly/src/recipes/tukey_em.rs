@@ -6,7 +6,7 @@
 //! coordinate, after a test that this set is stable. What fails the test is answered by a model that has
 //! nothing of the data in it: no weights, and the middle of the target's range.
 //!
-//! # Privacy
+//! # Proof: TukeyEM
 //!
 //! (ε, δ) under add-remove **and** under replace-one. Each row draws its group uniformly and on its own. Hold the draws of all
 //! other rows, which have one law in both tables: a row that joins, leaves or is replaced (its copy in the same group)
@@ -20,22 +20,30 @@
 //!
 //! [arXiv:2208.07353]: https://arxiv.org/abs/2208.07353
 use quietly_data::Table;
-use quietly_noise::Stream;
+
+use quietly_accounting::Neighbours;
+use serde::{Deserialize, Serialize};
 
 use super::{
-    Run, adassp,
+    Run, adassp, check_width,
     deep::{self, EDGE},
+    in_memory,
 };
 use crate::{
-    charge::{Charge, Mechanism, Stage},
+    algorithm::{self, Access, Algorithm, Planned, Shape},
+    budget::Budget,
+    charge::{Charge, Mechanism, Sampler, Stage},
+    draw::Draw,
     error::Error,
     full_batch::CONSTANT,
     lattice::Lattice,
     linalg::{Square, solve},
+    link::Link,
     pass::{Affine, Query, Rows, allocate, second_moment},
-    plan::Plan,
+    privacy_plan::PrivacyPlan,
     progress::{Watch, tell},
     release::Promise,
+    rows_used,
     unit::Unit,
 };
 
@@ -50,61 +58,96 @@ const STEP: f64 = 1.0 / (1 << 30) as f64;
 /// Added to the second moment of a group, so that one with too few rows has a model too.
 const RIDGE: f64 = 1e-4;
 
-/// The one question: nearly the whole budget.
-pub(crate) fn stages(plan: &Plan) -> Vec<Stage> {
-    // No accountant knows of promises beyond 100.
-    let (epsilon, delta) = (plan.budget.epsilon().min(100.0), plan.budget.delta());
-    // Beside the number of rows, with room for the accountant's rounding.
-    let charge = Charge::promise(DEEP, 0.985 * epsilon, 0.99 * delta);
-    vec![Stage::new("models", 1, vec![charge])]
+/// TukeyEM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TukeyEm {}
+
+/// No accountant knows of mechanisms beyond this ε.
+const MOST_EPSILON: f64 = 100.0;
+
+impl Algorithm for TukeyEm {
+    type Fitted = (f64, Vec<f64>);
+
+    fn sampler(&self, _: Shape) -> Sampler {
+        Sampler::Full
+    }
+
+    /// One release: nearly the whole budget.
+    fn stages(&self, _: Shape, budget: Budget, _: f64) -> Vec<Stage> {
+        let (epsilon, delta) = (budget.epsilon().min(MOST_EPSILON), budget.delta());
+        // Beside the number of rows, with room for the accountant's rounding.
+        let charge = Charge::promise(DEEP, 0.985 * epsilon, 0.99 * delta);
+        vec![Stage::new("models", 1, vec![charge])]
+    }
+
+    /// The mechanism leaves no δ beside it: the count has Laplace noise, priced under the costlier relation.
+    fn count_stage(&self, budget: Budget, sampler: Sampler) -> Result<Option<Stage>, Error> {
+        let share = rows_used::PURE_SHARE * budget.epsilon().min(MOST_EPSILON);
+        Ok(Some(rows_used::pure_stage(share, Neighbours::ReplaceOne, sampler)))
+    }
+
+    fn plan(&self, shape: Shape, budget: Budget) -> Result<PrivacyPlan, Error> {
+        let sampler = self.sampler(shape);
+        let mut stages = self.stages(shape, budget, 1.0);
+        stages.extend(self.count_stage(budget, sampler)?);
+        PrivacyPlan::fixed(budget, sampler, stages)
+    }
+
+    fn check(&self, shape: Shape, budget: Budget) -> Result<(), Error> {
+        check_width(shape)?;
+        budget.unless_pure()
+    }
+
+    fn access(&self) -> Access {
+        Access::Rows
+    }
+
+    fn fit(&self, run: algorithm::Run<'_, '_>) -> Result<(f64, Vec<f64>), Error> {
+        in_memory(run, Link::Linear, fit)
+    }
 }
 
 /// How many models there are: public. A third more rows than weights in each: with fewer, models are wild; with more, there
 /// are too few of them for the test.
-fn groups(plan: &Plan) -> usize {
-    let most = MODELS * (1.0 / plan.budget.epsilon()).clamp(1.0, 30.0);
-    (3 * plan.rows / (4 * (plan.width as u64 + 1))).clamp(1, most as u64) as usize
+fn groups(shape: Shape, budget: Budget) -> usize {
+    let most = MODELS * (1.0 / budget.epsilon()).clamp(1.0, 30.0);
+    (3 * shape.rows / (4 * (shape.width as u64 + 1))).clamp(1, most as u64) as usize
 }
 
 /// What to expect of the test if models lie as normal ones would: it depends on public numbers only.
-pub(crate) fn warning(plan: &Plan) -> Option<String> {
+pub(crate) fn warning(plan: &Planned<TukeyEm>) -> Option<String> {
+    let Planned { shape, privacy: plan, .. } = plan;
+    let groups = groups(*shape, plan.budget);
     let Mechanism::Promise { epsilon, delta } = plan.stages[0].charges[0].mechanism else {
         return None;
     };
-    let likely = deep::likely(groups(plan), plan.width + 1, Promise { epsilon, delta });
+    let likely = deep::likely(groups, shape.width + 1, Promise { epsilon, delta });
     (!likely).then(|| {
         format!(
-            "{} models of {} weights are too few for epsilon {}: expect the test to fail and the model to predict the middle of \
+            "{groups} models of {} weights are too few for epsilon {}: expect the test to fail and the model to predict the middle of \
              the target's range. More rows, fewer features or a larger epsilon would help.",
-            groups(plan),
-            plan.width + 1,
+            shape.width + 1,
             plan.budget.epsilon()
         )
     })
 }
 
 /// The intercept and the weights, in units of the target's range.
-pub(crate) fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error> {
+fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error> {
     tell(watch, "step", 1, 1)?;
-    let (groups, stream) = (groups(run.plan), run.door.sampling());
-    let models =
-        run.table.as_ref().map(|table| models(table, run.unit, groups, &stream, run.threads));
+    let steps = groups(run.shape, run.plan.budget) as u64;
+    let groups = run.door.draw(Sampler::Parts { steps });
+    let models = run.table.as_ref().map(|table| models(table, run.unit, &groups, run.threads));
     let found = run.door.promised(DEEP, models, deep::point)?;
-    let safe = vec![0.0; run.plan.width + 1];
+    let safe = vec![0.0; run.shape.width + 1];
     let real = |point: Vec<i64>| point.iter().map(|&w| w as f64 * STEP).collect();
     Ok(adassp::parted(found.map_or(safe, real)))
 }
 
 /// A model for every group, on the lattice.
-fn models(
-    table: &Table,
-    unit: &Unit,
-    groups: usize,
-    stream: &Stream,
-    threads: usize,
-) -> Vec<Vec<i64>> {
+fn models(table: &Table, unit: &Unit, groups: &Draw, threads: usize) -> Vec<Vec<i64>> {
     let (map, d) = (Affine::identity(table.width(), CONSTANT), table.width() + 1);
-    let buckets = allocate(table, groups, stream, threads);
+    let buckets = allocate(table, groups, threads);
     buckets.iter().map(|b| model(&Rows::these(table, &map, b), d, unit, threads)).collect()
 }
 
@@ -128,35 +171,27 @@ fn model(rows: &Rows<'_>, d: usize, unit: &Unit, threads: usize) -> Vec<i64> {
 
 #[cfg(test)]
 mod tests {
-    use quietly_accounting::Neighbours;
     use quietly_noise::Key;
 
     use super::{super::trial, *};
-    use crate::model::Link;
 
-    fn planned(rows: u64, epsilon: f64) -> Plan {
-        let mut plan = trial::plan(rows, 10, epsilon, Neighbours::AddRemove);
-        plan.stages = stages(&plan);
-        plan
+    fn planned(rows: u64, epsilon: f64) -> Planned<TukeyEm> {
+        trial::plan(TukeyEm {}, (rows, 10), epsilon, Neighbours::AddRemove)
     }
 
     /// Least squares explains 0.80 of this target.
     #[test]
     fn a_gaussian_table_is_learnt() {
-        let found = trial::r2(&planned(20_000, 3.0), 1, fit);
+        let found = trial::r2(&planned(20_000, 3.0), 1);
         assert!(found > 0.78, "{found}");
     }
 
     /// Far too few rows: the answer is the middle of the range, 2, and no error.
     #[test]
     fn what_fails_the_test_is_answered_by_the_safe_model() {
-        let fit = |run: &mut Run<'_>, watch: &mut Watch<'_>| {
-            let found = fit(run, watch)?;
-            assert_eq!(found, (0.0, vec![0.0; 10]));
-            Ok(found)
-        };
         for (rows, epsilon) in [(1, 3.0), (200, 3.0), (20_000, 0.01), (20_000, 0.001)] {
-            trial::r2(&planned(rows, epsilon), 2, fit);
+            let found = trial::fit(&planned(rows, epsilon), 2);
+            assert_eq!(found, (2.0, vec![0.0; 10]), "{rows} {epsilon}");
         }
     }
 
@@ -164,11 +199,11 @@ mod tests {
     fn one_row_changes_at_most_one_model() {
         let (rows, width, groups) = (400, 3, 20);
         let whole = trial::table(rows + 1, width, 5);
-        let (stream, unit) =
-            (Key::from_seed(3).stream("groups"), Unit::new(Link::Linear, trial::RANGE));
+        let draw = Sampler::Parts { steps: groups }.draw(Key::from_seed(3).stream("groups"));
+        let unit = Unit::new(Link::Linear, trial::RANGE);
         let of = |features: &[f64], target: &[f64]| {
             let table = Table::new(width, features.to_vec(), target.to_vec());
-            models(&table, &unit, groups, &stream, 2)
+            models(&table, &unit, &draw, 2)
         };
         let (features, target) = (&whole.features()[..rows * width], &whole.target()[..rows]);
         let here = of(features, target);
@@ -185,12 +220,15 @@ mod tests {
 
     #[test]
     fn nearly_the_whole_budget_is_promised_and_no_more() {
-        let plan = planned(20_000, 3.0);
+        let (plan, few) = (planned(20_000, 3.0), planned(2_200, 1.0));
         for neighbours in [Neighbours::AddRemove, Neighbours::ReplaceOne] {
-            let event = crate::charge::event(plan.sampler, &plan.stages).unwrap();
+            let event = crate::charge::event(plan.privacy.sampler, &plan.privacy.stages).unwrap();
             let price = quietly_accounting::epsilon(&event, neighbours, 1e-5).unwrap().upper;
             assert!(price <= 3.0 && price > 2.95, "{price}");
         }
-        assert_eq!((groups(&plan), groups(&planned(2_200, 1.0))), (1000, 150));
+        assert_eq!(
+            (groups(plan.shape, plan.privacy.budget), groups(few.shape, few.privacy.budget)),
+            (1000, 150)
+        );
     }
 }

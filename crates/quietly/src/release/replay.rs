@@ -1,30 +1,16 @@
-//! Asking, and the journal of what leaves: a run that goes on is told what it released before.
-use quietly_data::Private;
-
+//! The journal of what leaves: a run that resumes reads what it released before.
 use super::Door;
 use crate::{
     error::Error,
     journal::{Journal, Release},
-    keeper::Keeper,
-    question::{Answer, Question},
 };
 
 impl Door {
-    /// Asks all rows of a step, wherever they are kept. What the answer is for must be released before the next question is asked:
-    /// a run that goes on later has no answers to old questions.
-    pub(crate) fn ask(
-        &mut self,
-        rows: &mut dyn Keeper,
-        step: usize,
-        question: &Question,
-    ) -> Result<Private<Answer>, Error> {
-        if let Some(journal) = &mut self.journal
-            && !journal.turn()?
-        {
-            // What it was answered with is in the journal: no row is needed.
-            return Ok(Private::new(question.nothing()));
-        }
-        rows.ask(step, question)
+    /// The next query is about to be run: false if what was released of its sum is in the journal, so that no row is needed.
+    ///
+    /// What was released of the sum before is on the disk when this returns.
+    pub(crate) fn next_query(&mut self) -> Result<bool, Error> {
+        self.journal.as_mut().map_or(Ok(true), Journal::turn)
     }
 
     /// What was released before, by a run that was broken off. It counts, and its noise is not used again.

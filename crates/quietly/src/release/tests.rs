@@ -9,7 +9,7 @@ fn door(mechanism: Mechanism, times: u64, seed: u64) -> Door {
     Door::new(Key::from_seed(seed), &[stage], 1)
 }
 
-/// Spec 14.5: D for both relations, by brute force over small tables.
+/// docs/spec/regression.md#14, test 5: D for both relations, by brute force over small tables.
 #[test]
 fn one_row_moves_every_score_by_at_most_what_is_charged() {
     let bins = 4;
@@ -44,7 +44,8 @@ fn one_row_moves_every_score_by_at_most_what_is_charged() {
     }
 }
 
-/// Spec 14.5: odds between neighbouring tables stay within e^ε. 40,000 draws from a fixed seed; the
+/// docs/spec/regression.md#14, test 5: odds between neighbouring tables stay within e^ε. 40,000 draws from a
+/// fixed seed; the
 /// slack is five standard errors of a log odds ratio, so that a fresh seed would fail once in a
 /// million times, and the control with four times the rate must fail.
 #[test]
@@ -57,7 +58,7 @@ fn odds_between_neighbours_stay_within_epsilon() {
             let mut hits = vec![0.0_f64; counts.len() - 1];
             for _ in 0..draws {
                 let counts = Private::new(counts.to_vec());
-                hits[door.quantile("test", 0.5, counts).unwrap()] += 1.0;
+                hits[door.quantile("test", 0.5, Histogram::new(counts)).unwrap()] += 1.0;
             }
             hits
         };
@@ -75,16 +76,17 @@ fn a_quantile_is_near_the_level_it_was_asked_for() {
     let mechanism = charge::quantile(0.5, 0.3, Neighbours::AddRemove);
     let mut door = door(mechanism, 1, 3);
     let counts: Vec<u64> = (0..=20).map(|_| 1000).collect();
-    let found = door.quantile("test", 0.5, Private::new(counts)).unwrap();
+    let found = door.quantile("test", 0.5, Histogram::new(Private::new(counts))).unwrap();
     assert!((8..=12).contains(&found), "{found}");
 }
 
-/// Spec 14.2, through the door: the release is the exact sum plus noise that does not depend on it.
+/// docs/spec/regression.md#14, test 2, through the door: the release is the exact sum plus noise that does
+/// not depend on it.
 #[test]
 fn noise_does_not_depend_on_the_sum() {
     let release = |sum: Vec<i64>| {
         let mut door = door(Mechanism::Gaussian { noise: 3.0 }, 1, 9);
-        let what = LatticeSum { sum: Private::new(sum), bound: 1000.0, unit: 1.0 };
+        let what = BoundedSum::new(Private::new(sum), Sensitivity::l2(1000.0, 1.0));
         door.sum("test", what).unwrap().0
     };
     let (zero, some) = (release(vec![0, 0, 0]), release(vec![5, -7, 1 << 40]));
@@ -98,8 +100,8 @@ fn the_diagonal_and_the_rest_have_their_own_noise() {
     let size = 60;
     let mut door = door(Mechanism::Gaussian { noise: 1.0 }, 1, 4);
     let sum = Private::new(vec![0; size * (size + 1) / 2]);
-    let what = LatticeSum { sum, bound: 1e6, unit: 1e-6 };
-    let (found, std) = door.matrix("test", size, what).unwrap();
+    let what = BoundedSum::new(sum, Sensitivity::frobenius(1e6, 1e-6, size));
+    let (found, std) = door.sum("test", what).unwrap();
     assert!((std - 1.0).abs() < 1e-9);
     let mut at = 0;
     let (mut on, mut off) = (0.0, 0.0);
@@ -131,7 +133,7 @@ fn empirical_mu(without: &[f64], with: &[f64], shift: f64) -> f64 {
 fn audited(purpose: &str, factor: f64, releases: u64) -> (Door, f64) {
     let budget = crate::Budget::new(60.0, 1e-6).unwrap();
     let plan = crate::Regression::new(crate::Link::Linear).plan(20_000, 2, budget).unwrap();
-    let charge = plan.stages.iter().flat_map(|s| &s.charges).find(|c| c.purpose == purpose);
+    let charge = plan.stages().iter().flat_map(|s| &s.charges).find(|c| c.purpose == purpose);
     let Mechanism::Gaussian { noise } = charge.unwrap().mechanism else { panic!("a sum") };
     let mechanism = Mechanism::Gaussian { noise: factor * noise };
     let charges = vec![Charge { purpose: purpose.into(), mechanism, times: releases }];
@@ -139,7 +141,8 @@ fn audited(purpose: &str, factor: f64, releases: u64) -> (Door, f64) {
     (Door::new(Key::from_seed(77), &[stage], 1), 1.0 / noise)
 }
 
-/// Spec 12, the canary: one record beyond the clip, there or not, and the best test between the two. The estimate
+/// docs/spec/regression.md#12, the canary: one record beyond the clip, there or not, and the best test
+/// between the two. The estimate
 /// has a standard error of about 1.8/√R, chosen here to be 0.4 % of μ: with a fresh seed the upper limit
 /// would fail once in three million times. The lower one shows that no noise is wasted. The
 /// control is half of the noise.
@@ -165,7 +168,7 @@ fn a_canary_is_seen_as_well_as_the_plan_says_and_no_better() {
         let (mut door, mu) = audited(LAST, factor, 2 * releases);
         let length = canary.iter().map(|&c| (c as f64).powi(2)).sum::<f64>().sqrt();
         let mut ask = |sum: &[i64]| {
-            let what = LatticeSum { sum: Private::new(sum.to_vec()), bound, unit: 1.0 };
+            let what = BoundedSum::new(Private::new(sum.to_vec()), Sensitivity::l2(bound, 1.0));
             let (seen, _) = door.sum(LAST, what).unwrap();
             seen.iter().zip(&canary).map(|(s, c)| s * *c as f64).sum::<f64>() / length
         };
@@ -187,8 +190,9 @@ fn a_canary_is_seen_as_well_as_the_plan_says_and_no_better() {
         let releases = (200_000.0 / (mu * mu)) as u64;
         let (mut door, mu) = audited(MOMENT, factor, 2 * releases);
         let mut ask = |sum: &[i64]| {
-            let what = LatticeSum { sum: Private::new(sum.to_vec()), bound, unit: 1.0 };
-            inner(&door.matrix(MOMENT, 3, what).unwrap().0) / length
+            let sensitivity = Sensitivity::frobenius(bound, 1.0, 3);
+            let what = BoundedSum::new(Private::new(sum.to_vec()), sensitivity);
+            inner(&door.sum(MOMENT, what).unwrap().0) / length
         };
         let without: Vec<f64> = (0..releases).map(|_| ask(&[0; 6])).collect();
         let with: Vec<f64> = (0..releases).map(|_| ask(&canary)).collect();
@@ -254,7 +258,7 @@ fn a_sum_is_no_promise() {
 fn a_release_beyond_the_plan_is_stopped() {
     let mut door = door(Mechanism::Gaussian { noise: 1.0 }, 1, 5);
     for _ in 0..2 {
-        let what = LatticeSum { sum: Private::new(vec![0]), bound: 1.0, unit: 1.0 };
+        let what = BoundedSum::new(Private::new(vec![0]), Sensitivity::l2(1.0, 1.0));
         let _ = door.sum("test", what);
     }
 }
@@ -263,7 +267,7 @@ fn a_release_beyond_the_plan_is_stopped() {
 #[should_panic(expected = "is not in the plan")]
 fn a_release_outside_the_plan_is_stopped() {
     let mut door = door(Mechanism::Gaussian { noise: 1.0 }, 1, 5);
-    let what = LatticeSum { sum: Private::new(vec![0]), bound: 1.0, unit: 1.0 };
+    let what = BoundedSum::new(Private::new(vec![0]), Sensitivity::l2(1.0, 1.0));
     let _ = door.sum("another", what);
 }
 
@@ -288,14 +292,14 @@ fn there_is_one_door() {
         found.sort();
         found
     };
-    let private = "crates/quietly-data/src/private.rs";
+    let private = "crates/quietly-private/src/lib.rs";
     let release = "crates/quietly/src/release.rs";
     assert_eq!(using("declassify"), [private, release]);
     let sending = ["cluster/src/relay.rs", private, "crates/quietly-py/src/elsewhere.rs"];
     assert_eq!(using("sent_to_driver"), sending);
     let own = using(".transpose()");
     let own: Vec<&String> = own.iter().filter(|at| at.starts_with("crates/quietly/")).collect();
-    assert_eq!(own, [release, "crates/quietly/src/spill.rs"]);
+    assert_eq!(own, ["crates/quietly/src/backend/spilled.rs", release]);
     // What must not be there would be found.
     assert!(!using("Private<Vec<u8>>").is_empty() && !using("fn main()").is_empty());
 }

@@ -5,22 +5,23 @@ use quietly_noise::Key;
 
 use super::*;
 use crate::{
+    any_algorithm::AnyAlgorithm,
     charge::event,
-    convex::{Convex, Loss, Set},
+    convex::{Loss, Set},
     design::Design,
     full_batch,
     kan::{Input, Kan, NetworkLoss, NetworkShape, Sampling},
+    link::Link,
     method::Method,
-    model::Link,
-    plan::Regression,
+    plan::{Convex, Plan, Regression},
     remembered::Search,
 };
 
 /// The release in a plan.
 fn planned(plan: &Plan) -> Mechanism {
-    let mut charges = plan.stages.iter().flat_map(|stage| &stage.charges);
+    let mut charges = plan.stages().iter().flat_map(|stage| &stage.charges);
     let found = charges.find(|charge| charge.purpose == ROWS_USED);
-    found.unwrap_or_else(|| panic!("{:?} does not count rows", plan.method)).mechanism
+    found.unwrap_or_else(|| panic!("{:?} does not count rows", plan.method())).mechanism
 }
 
 /// Every family, method, sampler and relation counts its rows, within the budget and for at most a
@@ -64,13 +65,13 @@ fn every_plan_releases_the_number_of_rows() {
     assert!(plans.len() > 60, "{}", plans.len());
     let mu = gaussian_mu(1.0, 1e-6).unwrap();
     for (name, plan) in &plans {
-        assert!(plan.epsilon <= 1.0 && plan.epsilon > 0.98, "{name}: {}", plan.epsilon);
-        plan.check().unwrap_or_else(|error| panic!("{name}: {error}"));
-        let replaced = plan.budget.neighbours() == ReplaceOne;
+        assert!(plan.epsilon() <= 1.0 && plan.epsilon() > 0.98, "{name}: {}", plan.epsilon());
+        plan.record().check().unwrap_or_else(|error| panic!("{name}: {error}"));
+        let replaced = plan.budget().neighbours() == ReplaceOne;
         let moves = if replaced { 2.0 } else { 1.0 };
         let share = match planned(plan) {
             // In the first of several steps it shares that step's budget.
-            Mechanism::Gaussian { .. } if plan.method == Method::OnePass => continue,
+            Mechanism::Gaussian { .. } if plan.method() == Method::OnePass => continue,
             Mechanism::Gaussian { noise } => (moves / noise / mu).powi(2),
             Mechanism::Laplace { scale } => moves / scale,
             other => panic!("{name}: {other:?}"),
@@ -96,7 +97,7 @@ fn other_noise_grows_by_a_quarter_of_a_percent() {
         let mut charges = stages.iter().flat_map(|stage| &stage.charges);
         charges.find(|charge| charge.purpose == full_batch::LAST).unwrap().multiplier()
     };
-    let growth = last(&plan.stages) / last(&without);
+    let growth = last(plan.stages()) / last(&without);
     assert!((1.002..1.003).contains(&growth), "{growth}");
 }
 
@@ -112,7 +113,7 @@ fn the_estimate_is_near_the_truth_in_memory() {
     let budget = Budget::new(2.0, 1e-5).unwrap();
     for method in [Method::FullBatch, Method::OnePass, Method::DpSgd, Method::TukeyEm] {
         let plan = Regression::new(Link::Linear).method(method).plan(5000, 2, budget).unwrap();
-        let mut door = Door::new(Key::from_seed(3), &plan.stages, 1);
+        let mut door = Door::new(Key::from_seed(3), plan.stages(), 1);
         let quiet = &mut |_: crate::Progress| ControlFlow::Continue(());
         plan.through(&mut door, &table(), None, (0.0, 1.0), quiet).unwrap();
         let found = door.rows_used.expect("every fit counts");
@@ -128,8 +129,8 @@ fn a_warning_follows_the_rows() {
     let budget = Budget::new(1.0, 1e-5).unwrap();
     let plan = Regression::new(Link::Linear).plan(5000, 2, budget).unwrap();
     let warned = |rows: u64, seed: u64| {
-        let mut door = Door::new(Key::from_seed(seed), &plan.stages, 1);
-        door.count_rows(&plan, Private::new(rows)).unwrap();
+        let mut door = Door::new(Key::from_seed(seed), plan.stages(), 1);
+        door.count_rows(plan.privacy(), plan.rows(), Private::new(rows)).unwrap();
         door.rows_used.unwrap().warning()
     };
     for seed in 0..1000 {
@@ -158,19 +159,23 @@ fn little_budget_gives_a_number_and_no_verdict() {
 fn older_plans_still_run() {
     let budget = Budget::new(1.0, 1e-5).unwrap();
     for method in [Method::FullBatch, Method::OnePass] {
-        let mut plan =
-            Regression::new(Link::Linear).method(method).plan(50_000, 2, budget).unwrap();
-        for stage in &mut plan.stages {
+        let plan = Regression::new(Link::Linear).method(method).plan(50_000, 2, budget).unwrap();
+        let mut plan = plan.record();
+        let (privacy, algorithm) = plan.parts();
+        for stage in &mut privacy.stages {
             stage.charges.retain(|charge| charge.purpose != ROWS_USED);
         }
-        plan.stages.retain(|stage| !stage.charges.is_empty());
-        let price = event(plan.sampler, &plan.stages).unwrap();
+        privacy.stages.retain(|stage| !stage.charges.is_empty());
+        if let AnyAlgorithm::OnePass(one_pass) = algorithm {
+            one_pass.counts_rows = false;
+        }
+        let price = event(plan.sampler(), plan.stages()).unwrap();
         assert!(
             quietly_accounting::epsilon(&price, Neighbours::AddRemove, 1e-5).unwrap().upper <= 1.0
         );
-        plan.check().unwrap();
-        let mut door = Door::new(Key::from_seed(1), &plan.stages, 1);
-        door.count_rows(&plan, Private::new(7)).unwrap();
+        let plan = plan.check().unwrap();
+        let mut door = Door::new(Key::from_seed(1), plan.stages(), 1);
+        door.count_rows(plan.privacy(), plan.rows(), Private::new(7)).unwrap();
         assert_eq!(door.rows_used, None);
     }
 }

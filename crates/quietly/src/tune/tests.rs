@@ -6,7 +6,7 @@ use quietly_data::Schema;
 use quietly_noise::Key;
 
 use super::*;
-use crate::asked::Family;
+use crate::spec::Family;
 
 const ROWS: u64 = 1000;
 
@@ -31,9 +31,9 @@ fn table(rows: u64, from: u64) -> Source {
     Source::in_memory(["x", "z", "y"].map(String::from).to_vec(), vec![batch]).unwrap()
 }
 
-fn candidates() -> Vec<Asked> {
-    let plain = Asked::new(Family::Logistic);
-    let splines = Asked { expand: Some("splines=4".into()), ..plain.clone() };
+fn candidates() -> Vec<ModelSpec> {
+    let plain = ModelSpec::new(Family::Logistic);
+    let splines = ModelSpec { expand: Some("splines=4".into()), ..plain.clone() };
     vec![plain, splines]
 }
 
@@ -60,19 +60,19 @@ fn the_whole_stays_within_what_is_asked() {
     for (epsilon, trials) in [(0.1, 10.0), (1.0, 10.0), (1.0, 300.0), (8.0, 30.0)] {
         for public in [false, true] {
             let tuning = planned(epsilon, trials, public).unwrap();
-            let law = Trials::about(trials).unwrap();
+            let law = TrialCount::with_mean(trials).unwrap();
             let Tuned { epsilon: once, delta, order, .. } = *tuning.tuned();
-            let (total, at) = law.total(once, delta, order);
+            let (total, at) = law.total_cost(once, delta, order);
             assert!(total <= epsilon && at <= 1e-6, "{epsilon} {trials}: {total} {at}");
             assert!(once >= 0.5 * epsilon, "{epsilon} {trials}: {once}");
-            assert!(tuning.plans().iter().all(|plan| plan.epsilon <= once));
+            assert!(tuning.plans().iter().all(|plan| plan.epsilon() <= once));
         }
     }
 }
 
 #[test]
 fn what_cannot_be_tuned_is_refused() {
-    let plan = |epsilon, delta, trials, asked: &[Asked]| {
+    let plan = |epsilon, delta, trials, asked: &[ModelSpec]| {
         let budget = match delta {
             0.0 => Budget::pure(epsilon),
             _ => Budget::new(epsilon, delta),
@@ -116,7 +116,7 @@ fn the_better_candidate_is_chosen_and_the_certificate_adds_up() {
             assert!(if place == 1 { score > 0.8 } else { score < 0.7 }, "{place} {score}");
             let certificate = &model.certificate;
             assert!(certificate.adds_up() && certificate.epsilon <= 8.0);
-            assert!(certificate.epsilon > 1.2 * model.plan.epsilon);
+            assert!(certificate.epsilon > 1.2 * model.plan.epsilon());
             let again = Model::from_json(model.to_json().as_bytes(), "a test").unwrap();
             assert!(again.certificate.adds_up() && again.certificate == *certificate);
         }

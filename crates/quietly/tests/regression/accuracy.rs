@@ -79,7 +79,8 @@ fn targets_that_are_mostly_alike_are_learnt() {
     }
 }
 
-/// Spec 10, setting T4: x ~ N(0, I₂₀), ‖w‖² = 40, noise 1, 8000 rows, replace-one, δ = n^-1.1. Besides, 2000 rows to test on,
+/// docs/spec/regression.md#10, setting T4: x ~ N(0, I₂₀), ‖w‖² = 40, noise 1, 8000 rows, replace-one, δ =
+/// n^-1.1. Besides, 2000 rows to test on,
 /// and 200 public ones. Features come with the public range [-5, 5], targets with [-30, 30].
 struct T4 {
     train: Plain,
@@ -134,7 +135,7 @@ fn typical(mut risks: Vec<f64>) -> (f64, f64, f64) {
     (if apart { median } else { mean }, mean, median)
 }
 
-/// Measured (mean of ten seeds): full batch 3.2, 0.077, 0.013 and one pass -, 0.24, 0.060 at ε = 0.05, 0.2, 0.5. The spec's
+/// Measured (mean of ten seeds): full batch 3.2, 0.077, 0.013 and one pass -, 0.24, 0.060 at ε = 0.05, 0.2, 0.5. The specification's
 /// table has 7.8, 0.040, 0.0066 for full-batch GLMtron, which knew that there is no intercept; w = 0 has 10.
 /// Limits are about twice what was measured, for medians.
 #[test]
@@ -156,11 +157,12 @@ fn the_published_relu_setting_is_solved() {
     assert!(found[0] > 5.0 * found[1] && found[1] > 2.0 * found[2], "{found:?}");
 }
 
-/// Spec 10 and 14.13: the orderings of DLW's Table 4 in setting T4, where the risk of zero is 10. Rows, thresholds and steps of
+/// docs/spec/regression.md#10 and test 13 of #14: the orderings of DLW's Table 4 in setting T4, where the
+/// risk of zero is 10. Rows, thresholds and steps of
 /// the two forms of DP-SGD are those of DP-GLMtron and DP-MBGLMtron: the gradient alone differs.
 ///
 /// Not asserted, as it does not hold here: that at ε = 0.05 DP-MBGLMtron has less than 5, and less than 0.7 of the better of
-/// DP-SGD in one pass and DP-GLMtron. Measured 5.5, 6.1 and 4.4 on these tables, where the spec measured 3.9, 7.5 and 7.1; why
+/// DP-SGD in one pass and DP-GLMtron. Measured 5.5, 6.1 and 4.4 on these tables, where the specification measured 3.9, 7.5 and 7.1; why
 /// DP-GLMtron is better here is not known. What is left of it is asserted, with limits set after these tables were seen.
 ///
 /// Methods share tables. Factors of four and more between medians of ten cannot be chance. Between the two gradients they are

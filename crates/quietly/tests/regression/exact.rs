@@ -6,7 +6,7 @@ use crate::common::{Plain, Random, bits, dot, gaussian, plan, run};
 fn fitted(table: &Plain, link: Link, threads: usize) -> (f64, Vec<f64>) {
     let none = Budget::new(f64::INFINITY, 1e-6).unwrap();
     let plan = plan(link, Method::Auto, (table.y.len() as u64).max(1), table.width, none);
-    assert_eq!((plan.method, plan.epsilon), (Method::Exact, f64::INFINITY));
+    assert_eq!((plan.method(), plan.epsilon()), (Method::Exact, f64::INFINITY));
     run(&plan, table, (-1.0, 1.0), 1, threads)
 }
 

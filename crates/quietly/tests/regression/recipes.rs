@@ -2,7 +2,8 @@
 use std::ops::ControlFlow;
 
 use quietly::{
-    Budget, Key, Link, Mechanism, Method, Neighbours, Plan, Private, Regression, Sampler, Table,
+    Budget, Key, Link, Mechanism, Method, Neighbours, Plan, PlanRecord, Private, Regression,
+    Sampler, Table,
 };
 use quietly_accounting::gaussian_mu;
 
@@ -46,12 +47,13 @@ fn recipes_stay_within_their_budget_and_certificates_agree() {
                     let plan = plan(link, method, rows, width, budget);
                     let what = format!("{} {} {neighbours:?} {asked}", method.name(), link.name());
                     assert!(
-                        plan.epsilon <= asked && plan.epsilon > 0.97 * asked,
+                        plan.epsilon() <= asked && plan.epsilon() > 0.97 * asked,
                         "{what}: {}",
-                        plan.epsilon
+                        plan.epsilon()
                     );
-                    let back = serde_json::from_str::<Plan>(&serde_json::to_string(&plan).unwrap())
-                        .unwrap();
+                    let back =
+                        serde_json::from_str::<PlanRecord>(&serde_json::to_string(&plan).unwrap())
+                            .unwrap();
                     assert!(alike(&json(&back), &json(&plan)), "{what}");
                     let certificate = plan.certificate("row", None).unwrap();
                     let again = price(certificate.sampler, &certificate.stages, budget);
@@ -62,16 +64,17 @@ fn recipes_stay_within_their_budget_and_certificates_agree() {
     }
 }
 
-/// Spec 14.4: parts are never priced as an allocation, and a tree's rows pay for every node they are in.
+/// docs/spec/regression.md#14, test 4: parts are never priced as an allocation, and a tree's rows pay for
+/// every node they are in.
 #[test]
 fn parts_get_no_amplification() {
     let budget = Budget::new(1.0, 1e-6).unwrap();
     let noise = |plan: &Plan| {
-        let stage = plan.stages.iter().find(|s| s.name == "steps").unwrap();
+        let stage = plan.stages().iter().find(|s| s.name == "steps").unwrap();
         let Mechanism::Gaussian { noise } = stage.charges[0].mechanism else { panic!("a sum") };
         (noise, stage.charges[0].times)
     };
-    // 1/μ for (1, 1e-6): 4.224 (spec 0.5, for one sum of sensitivity one).
+    // 1/μ for (1, 1e-6): 4.224 (docs/spec/regression.md#0.5, for one sum of sensitivity one).
     let (published, _) = noise(&plan(Link::Linear, Method::DpAmbssgdPublished, 10_000, 5, budget));
     assert!((4.22..4.6).contains(&published), "{published}");
     let (tree, times) = noise(&plan(Link::Relu, Method::DpTaglmtron, 10_000, 5, budget));
@@ -154,7 +157,8 @@ impl Setting {
     }
 }
 
-/// Spec 14.9: the risk of (*) is 1.195·σ²d/2N + 4·1.82·σ²d²/(μN)², that of (**) twice as much, with d counting the constant
+/// docs/spec/regression.md#14, test 9: the risk of (*) is 1.195·σ²d/2N + 4·1.82·σ²d²/(μN)², that of (**)
+/// twice as much, with d counting the constant
 /// and μ what gradients get. None where noise drowns a step, A > 1/40.
 fn predicted(s: &Setting, epsilon: f64) -> Option<f64> {
     // Gradients get about three quarters of μ².
@@ -166,7 +170,8 @@ fn predicted(s: &Setting, epsilon: f64) -> Option<f64> {
     (curved * noise <= 1.0 / 40.0).then_some(risk)
 }
 
-/// Spec (*) and (**), checks of sections 3 and 5 and 14.9, with ‖w*‖ = 1: measured over predicted lies within a factor of two.
+/// (*) and (**) of docs/spec/regression.md#3 and #5, test 9 of #14, with ‖w*‖ = 1: measured over predicted
+/// lies within a factor of two.
 /// On the whole grid, which has up to 160 000 rows for both widths, it was 0.55 to 1.21 for linear models; these are its
 /// corners that take seconds. For ReLU ‖w*‖/σ must not be much larger: at 30, twenty steps of GLMtron do not arrive. A risk is about a χ² of d + 1 degrees, so that the median of 7 (d = 10) or of 3 (d = 50)
 /// has a relative standard deviation of 0.2 at most. The published sampler, which learns nothing here, is the control.
@@ -200,7 +205,8 @@ fn risk_is_what_theory_predicts() {
     }
 }
 
-/// Spec 2 and 3: adaptive clipping follows the residuals, so that risk falls with σ² (100 times between 1 and 0.1, checked
+/// docs/spec/regression.md#2 and #3: adaptive clipping follows the residuals, so that risk falls with σ²
+/// (100 times between 1 and 0.1, checked
 /// within 40 and 250); one clip for the whole run does not.
 #[test]
 fn adaptive_clips_follow_the_residuals() {
@@ -246,7 +252,7 @@ fn one_row_a_step_learns_something() {
             regression = regression.with_public_rows();
         }
         let plan = regression.plan(4000, 4, budget).unwrap();
-        assert_eq!(plan.sampler, Sampler::Allocation { steps: 4000 });
+        assert_eq!(plan.sampler(), Sampler::Allocation { steps: 4000 });
         let (rows, key) = (table.private(), Key::from_seed(5));
         let found = plan.run_beside(&rows, Some(&public), (-10.0, 10.0), key, 2, quiet).unwrap();
         let left = table.squared_error(link, &found) / table.variance();

@@ -8,7 +8,7 @@ use crate::common::{LINKS, METHODS, Plain, bits, budget, gaussian, run};
 /// A plan of that method and no other: a planner that falls back to another would make these tests empty.
 fn plan(link: Link, method: Method, rows: u64, width: usize) -> Plan {
     let plan = crate::common::plan(link, method, rows, width, budget(1.0));
-    assert_eq!((plan.method, plan.reach()), (method, Reach::Weights));
+    assert_eq!((plan.method(), plan.reach()), (method, Reach::Weights));
     plan
 }
 
@@ -103,7 +103,7 @@ fn bits_do_not_depend_on_files_and_disk_equals_memory() {
     }
 }
 
-/// Spec 14.10: a power of two in the target and its range comes out again, bit for bit.
+/// docs/spec/regression.md#14, test 10: a power of two in the target and its range comes out again, bit for bit.
 #[test]
 fn a_scaled_target_scales_the_model() {
     for link in LINKS {
@@ -123,7 +123,8 @@ fn a_scaled_target_scales_the_model() {
     }
 }
 
-/// Spec 14.10: columns in other units, with their ranges, give the same weights for the encoded features.
+/// docs/spec/regression.md#14, test 10: columns in other units, with their ranges, give the same weights for
+/// the encoded features.
 #[test]
 fn a_scaled_column_changes_nothing() {
     let table = gaussian(3000, 3, 0.4, Link::Linear, 5);

@@ -1,11 +1,12 @@
 //! Tables that are too small, too plain or too odd: numbers come out, and they are not wild.
-use quietly::{Link, Method, Neighbours, Reach};
+use quietly::{AnyAlgorithm, Link, Method, Neighbours, Reach};
 
 use crate::common::{
     LINKS, METHODS, Plain, RELATIONS, Random, budget, gaussian, is_finite, plan, run,
 };
 
-/// Spec 14.11: d = 50, n = 10,000, ε = 0.1, where nothing is learnt well. Squared error over that of the mean.
+/// docs/spec/regression.md#14, test 11: d = 50, n = 10,000, ε = 0.1, where nothing is learnt well. Squared
+/// error over that of the mean.
 fn hopeless(method: Method, seeds: std::ops::Range<u64>) -> Vec<f64> {
     let plan = plan(Link::Linear, method, 10_000, 50, budget(0.1).under(Neighbours::ReplaceOne));
     let mut ratios: Vec<f64> = seeds
@@ -87,7 +88,7 @@ fn few_rows_give_the_middle_or_something_near_the_mean() {
     assert!(learnt >= 8, "{learnt}");
 }
 
-/// Spec 14.11 for ReLU models of few rows.
+/// docs/spec/regression.md#14, test 11, for ReLU models of few rows.
 #[test]
 fn few_rows_give_no_wild_relu_model() {
     for (n, epsilon) in [(50, 10.0), (100, 5.0), (300, 1.0), (1000, 0.5)] {
@@ -139,7 +140,8 @@ fn odd_tables_give_numbers() {
 fn wide_tables_are_fitted_without_a_second_moment() {
     let table = gaussian(2000, 1500, 0.1, Link::Linear, 3);
     let plan = plan(Link::Linear, Method::FullBatch, 2_000_000, 1500, budget(1.0));
-    assert_eq!((plan.design.as_ref().unwrap().whitenings, plan.reach()), (0, Reach::Weights));
+    let AnyAlgorithm::FullBatch(full_batch) = plan.algorithm() else { panic!("full batch") };
+    assert_eq!((full_batch.design.whitenings, plan.reach()), (0, Reach::Weights));
     assert!(is_finite(&run(&plan, &table, (-5.0, 5.0), 1, 2)));
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    Budget, Convex, Loss, Set,
+    Budget, Convex, Loss, Method, Set,
     convex::examples::{Features, Shape},
     linalg::norm,
 };
@@ -13,7 +13,7 @@ fn lone(rows: usize, at: usize, row: ([f64; 2], f64)) -> (Vec<f64>, Vec<f64>) {
     (x, y)
 }
 
-/// Spec 11.2 for (2.5d): the best of many pairs of tables, over the bound.
+/// docs/spec/convex.md#11, test 2, for (2.5d): the best of many pairs of tables, over the bound.
 fn attack(loss: Loss, ridge: f64, rows: usize, walk: impl Fn(&Ground) -> Walk) -> f64 {
     let budget = Budget::new(1.0, 1e-5).unwrap().under(Neighbours::ReplaceOne);
     let convex = Convex::new(loss).within(Set::L2 { radius: 1.0 }).ridge(ridge);

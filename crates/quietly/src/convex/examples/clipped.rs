@@ -16,14 +16,14 @@ impl Examples<'_> {
         glm: Glm,
         w: &[f64],
         lattice: &Lattice,
-        chosen: Option<&[usize]>,
+        chosen: Option<&[u32]>,
     ) -> Vec<i64> {
         let (outputs, size) = (glm.outputs(), self.size());
-        let count = chosen.map_or(self.rows(), <[usize]>::len);
+        let count = chosen.map_or(self.rows(), <[u32]>::len);
         let parts = self.in_parts(0..count, |range| {
             let mut sum = vec![0_i64; outputs * size];
             let (mut slopes, mut v, mut at) = (vec![0.0; outputs], Vec::new(), Vec::new());
-            for i in range.map(|k| chosen.map_or(k, |chosen| chosen[k])) {
+            for i in range.map(|k| chosen.map_or(k, |chosen| chosen[k] as usize)) {
                 let scale = self.scale(i);
                 if scale == 0.0 {
                     continue;
@@ -106,7 +106,7 @@ mod tests {
             // Products of sparse rows are added in another order.
             let apart = |a: &[i64], b: &[i64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).max();
             assert!(apart(&thin.clipped(glm, &w, &lattice, None), &all) <= Some(3));
-            let (even, odd): (Vec<usize>, Vec<usize>) = (0..3000).partition(|i| i % 2 == 0);
+            let (even, odd): (Vec<u32>, Vec<u32>) = (0..3000).partition(|i| i % 2 == 0);
             let even = one.clipped(glm, &w, &lattice, Some(&even));
             let odd = three.clipped(glm, &w, &lattice, Some(&odd));
             let both: Vec<i64> = even.iter().zip(&odd).map(|(a, b)| a + b).collect();

@@ -26,10 +26,10 @@ fn plan(loss: Loss, neighbours: Neighbours) -> Plan {
 }
 
 fn witnessed(plan: &Plan, rows: &[Record], seed: u64) -> Vec<Witnessed> {
-    let mut door = Door::new(Key::from_seed(seed), &plan.stages, 2);
+    let mut door = Door::new(Key::from_seed(seed), plan.stages(), 2);
     door.witness = Some(Vec::new());
     let quiet = &mut |_| ControlFlow::Continue(());
-    plan.learn_through(&mut door, &table(rows), (0.0, 1.0), quiet).unwrap();
+    plan.through(&mut door, &table(rows), None, (0.0, 1.0), quiet).unwrap();
     door.witness.unwrap()
 }
 

@@ -1,0 +1,70 @@
+//! `quietly fit auto`: which model, by what is public alone.
+use quietly::{
+    Budget, Encoding,
+    kan::{ENOUGH_ROWS, rows_for_each_feature},
+};
+use serde_json::{Value, json};
+
+use super::args::Model;
+
+/// A model that was chosen, and why.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    pub(crate) model: Model,
+    /// One sentence; none if the user chose.
+    pub(crate) why: Option<String>,
+}
+
+impl Chosen {
+    /// What the user asked for.
+    pub(crate) fn by_name(model: Model) -> Self {
+        Chosen { model, why: None }
+    }
+
+    /// What the schema and the budget suggest. A network is out of the question where flags are given that it does not have
+    /// (`others`).
+    pub(crate) fn by_numbers(
+        encoding: &Encoding,
+        (rows, budget): (u64, Budget),
+        others: bool,
+    ) -> Self {
+        let classes = encoding.target().map_or(0, |target| target.class_count());
+        let (plain, kind) = match classes {
+            0 => (Model::Linear, "the target is a number".to_string()),
+            classes => (Model::Logistic, format!("the target has {classes} classes")),
+        };
+        let features = encoding.width();
+        let each = rows_for_each_feature(rows, features, budget);
+        let (epsilon, delta) = (budget.epsilon(), budget.delta());
+        let given =
+            format!("{rows} rows and {features} features at epsilon {epsilon}, delta {delta:e}");
+        let (model, because) = match each {
+            // On the one table that was tried, the example's clinic, a network of numbers did far worse than least squares.
+            _ if classes == 0 => (plain, "networks are taken for classes alone".into()),
+            _ if others => (plain, "a network has none of the flags that are given".to_string()),
+            // There is nothing to weigh rows against.
+            f64::INFINITY => (plain, "without noise the plain model is the one to look at".into()),
+            _ if budget.is_pure() => (plain, "a network needs a delta above 0".into()),
+            each if each >= ENOUGH_ROWS => (
+                Model::Kan,
+                format!(
+                    "{given} are {each:.0} rows over noise for each feature: enough ({ENOUGH_ROWS}) for a network"
+                ),
+            ),
+            each => (
+                plain,
+                format!(
+                    "{given} are {each:.0} rows over noise for each feature: too few ({ENOUGH_ROWS}) for a network"
+                ),
+            ),
+        };
+        let why = format!("auto takes {}: {kind}, and {because}.", model.name());
+        Chosen { model, why: Some(why) }
+    }
+
+    /// The same for programs.
+    pub(crate) fn json(&self) -> Option<Value> {
+        let why = self.why.as_ref()?;
+        Some(json!({ "model": self.model.name(), "why": why }))
+    }
+}

@@ -1,0 +1,245 @@
+//! The closed list of algorithms, and the one `match` over it.
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    algorithm::{Access, Algorithm, Run, Shape},
+    budget::Budget,
+    charge::{Sampler, Stage},
+    convex::{
+        ConvexFit, Localisation, Minimiser, NoisyGradients, ObjectivePerturbation,
+        OutputPerturbation, Program, Weights,
+    },
+    error::Error,
+    exact::LeastSquares,
+    full_batch::FullBatch,
+    kan::{Trained, Training},
+    link::Link,
+    method::Method,
+    one_pass::OnePass,
+    privacy_plan::PrivacyPlan,
+    recipes::{AdaSsp, BoostedAdaSsp, Paper, Recipe, TukeyEm},
+};
+
+/// An algorithm with its parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum AnyAlgorithm {
+    /// The default regression.
+    FullBatch(FullBatch),
+    /// One pass by random allocation.
+    OnePass(OnePass),
+    /// Least squares without noise.
+    LeastSquares(LeastSquares),
+    /// A descent of the papers.
+    Recipe(Recipe),
+    /// Noisy sufficient statistics.
+    #[serde(rename = "adassp")]
+    AdaSsp(AdaSsp),
+    /// The same, boosted.
+    #[serde(rename = "boosted-adassp")]
+    BoostedAdaSsp(BoostedAdaSsp),
+    /// A deep point among many least-squares fits.
+    TukeyEm(TukeyEm),
+    /// The minimiser of a perturbed objective.
+    ObjectivePerturbation(ConvexFit<ObjectivePerturbation>),
+    /// Descent along noisy gradients of a convex loss.
+    NoisyGradients(ConvexFit<NoisyGradients>),
+    /// A descent whose last point is released.
+    OutputPerturbation(ConvexFit<OutputPerturbation>),
+    /// Phases, each of which is released.
+    Localisation(ConvexFit<Localisation>),
+    /// The minimiser of a convex problem, without noise.
+    Minimiser(ConvexFit<Minimiser>),
+    /// A Kolmogorov-Arnold network.
+    Kan(Training),
+}
+
+/// What a fit gives.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Fitted {
+    /// Intercepts and weights.
+    Weights(Weights),
+    /// A network.
+    Network(Trained),
+}
+
+impl From<(f64, Vec<f64>)> for Fitted {
+    fn from(weights: (f64, Vec<f64>)) -> Self {
+        Fitted::Weights(weights.into())
+    }
+}
+
+impl From<Weights> for Fitted {
+    fn from(weights: Weights) -> Self {
+        Fitted::Weights(weights)
+    }
+}
+
+impl From<Trained> for Fitted {
+    fn from(network: Trained) -> Self {
+        Fitted::Network(network)
+    }
+}
+
+macro_rules! from {
+    ($($variant:ident($type:ty)),* $(,)?) => {$(
+        impl From<$type> for AnyAlgorithm {
+            fn from(algorithm: $type) -> Self {
+                AnyAlgorithm::$variant(algorithm)
+            }
+        }
+    )*};
+}
+
+from!(
+    FullBatch(FullBatch),
+    OnePass(OnePass),
+    LeastSquares(LeastSquares),
+    Recipe(Recipe),
+    AdaSsp(AdaSsp),
+    BoostedAdaSsp(BoostedAdaSsp),
+    TukeyEm(TukeyEm),
+    ObjectivePerturbation(ConvexFit<ObjectivePerturbation>),
+    NoisyGradients(ConvexFit<NoisyGradients>),
+    OutputPerturbation(ConvexFit<OutputPerturbation>),
+    Localisation(ConvexFit<Localisation>),
+    Minimiser(ConvexFit<Minimiser>),
+    Kan(Training),
+);
+
+/// The one `match`: the same for every algorithm.
+macro_rules! each {
+    ($any:expr, $algorithm:ident => $work:expr) => {
+        match $any {
+            AnyAlgorithm::FullBatch($algorithm) => $work,
+            AnyAlgorithm::OnePass($algorithm) => $work,
+            AnyAlgorithm::LeastSquares($algorithm) => $work,
+            AnyAlgorithm::Recipe($algorithm) => $work,
+            AnyAlgorithm::AdaSsp($algorithm) => $work,
+            AnyAlgorithm::BoostedAdaSsp($algorithm) => $work,
+            AnyAlgorithm::TukeyEm($algorithm) => $work,
+            AnyAlgorithm::ObjectivePerturbation($algorithm) => $work,
+            AnyAlgorithm::NoisyGradients($algorithm) => $work,
+            AnyAlgorithm::OutputPerturbation($algorithm) => $work,
+            AnyAlgorithm::Localisation($algorithm) => $work,
+            AnyAlgorithm::Minimiser($algorithm) => $work,
+            AnyAlgorithm::Kan($algorithm) => $work,
+        }
+    };
+}
+
+impl Algorithm for AnyAlgorithm {
+    type Fitted = Fitted;
+
+    fn sampler(&self, shape: Shape) -> Sampler {
+        each!(self, algorithm => Algorithm::sampler(algorithm, shape))
+    }
+
+    fn stages(&self, shape: Shape, budget: Budget, noise: f64) -> Vec<Stage> {
+        each!(self, algorithm => algorithm.stages(shape, budget, noise))
+    }
+
+    fn count_stage(&self, budget: Budget, sampler: Sampler) -> Result<Option<Stage>, Error> {
+        each!(self, algorithm => algorithm.count_stage(budget, sampler))
+    }
+
+    fn plan(&self, shape: Shape, budget: Budget) -> Result<PrivacyPlan, Error> {
+        each!(self, algorithm => Algorithm::plan(algorithm, shape, budget))
+    }
+
+    fn check(&self, shape: Shape, budget: Budget) -> Result<(), Error> {
+        each!(self, algorithm => Algorithm::check(algorithm, shape, budget))
+    }
+
+    fn access(&self) -> Access {
+        each!(self, algorithm => Algorithm::access(algorithm))
+    }
+
+    fn keeps_places(&self, plan: &PrivacyPlan) -> bool {
+        each!(self, algorithm => algorithm.keeps_places(plan))
+    }
+
+    fn fit(&self, run: Run<'_, '_>) -> Result<Fitted, Error> {
+        each!(self, algorithm => Ok(Algorithm::fit(algorithm, run)?.into()))
+    }
+}
+
+impl AnyAlgorithm {
+    /// How a prediction follows from the weighted sum.
+    pub fn link(&self) -> Link {
+        match self {
+            AnyAlgorithm::FullBatch(full_batch) => full_batch.link,
+            AnyAlgorithm::OnePass(one_pass) => one_pass.link,
+            AnyAlgorithm::LeastSquares(exact) => exact.link,
+            AnyAlgorithm::Recipe(recipe) => recipe.link(),
+            AnyAlgorithm::AdaSsp(_) | AnyAlgorithm::BoostedAdaSsp(_) | AnyAlgorithm::TukeyEm(_) => {
+                Link::Linear
+            }
+            AnyAlgorithm::Kan(training) => training.link(),
+            _ => self.problem().expect("all others are convex").link(),
+        }
+    }
+
+    /// The convex problem, if it solves one.
+    pub fn problem(&self) -> Option<&Program> {
+        match self {
+            AnyAlgorithm::ObjectivePerturbation(fit) => Some(&fit.problem),
+            AnyAlgorithm::NoisyGradients(fit) => Some(&fit.problem),
+            AnyAlgorithm::OutputPerturbation(fit) => Some(&fit.problem),
+            AnyAlgorithm::Localisation(fit) => Some(&fit.problem),
+            AnyAlgorithm::Minimiser(fit) => Some(&fit.problem),
+            _ => None,
+        }
+    }
+
+    /// Its name as people type it, under a budget.
+    pub fn method(&self, budget: Budget) -> Method {
+        match self {
+            AnyAlgorithm::FullBatch(_) => Method::FullBatch,
+            AnyAlgorithm::OnePass(_) => Method::OnePass,
+            AnyAlgorithm::LeastSquares(_) | AnyAlgorithm::Minimiser(_) => Method::Exact,
+            AnyAlgorithm::Recipe(recipe) => match recipe.method {
+                Paper::DpSsgd => Method::DpSsgd,
+                Paper::DpAmbssgd => Method::DpAmbssgd,
+                Paper::DpAmbssgdPublished => Method::DpAmbssgdPublished,
+                Paper::DpGlmtron => Method::DpGlmtron,
+                Paper::DpMbglmtron => Method::DpMbglmtron,
+                Paper::DpMbglmtronPublished => Method::DpMbglmtronPublished,
+                Paper::DpTaglmtron => Method::DpTaglmtron,
+                Paper::DpPgd => Method::DpPgd,
+                Paper::DpSgd => Method::DpSgd,
+                Paper::DpSgdOnePass => Method::DpSgdOnePass,
+                Paper::DpSgdOneRow => Method::DpSgdOneRow,
+                Paper::AdaptiveGd => Method::AdaptiveGd,
+            },
+            AnyAlgorithm::AdaSsp(_) => Method::AdaSsp,
+            AnyAlgorithm::BoostedAdaSsp(_) => Method::BoostedAdaSsp,
+            AnyAlgorithm::TukeyEm(_) => Method::TukeyEm,
+            AnyAlgorithm::ObjectivePerturbation(fit) if fit.problem.scales => Method::ScaledAmp,
+            AnyAlgorithm::ObjectivePerturbation(_) => Method::Amp,
+            AnyAlgorithm::NoisyGradients(fit) => match fit.method {
+                NoisyGradients::DpGd => Method::DpGd,
+                NoisyGradients::DpSgd { .. } => Method::DpSgd,
+                NoisyGradients::FrankWolfe => Method::FrankWolfe,
+            },
+            AnyAlgorithm::OutputPerturbation(fit) => match fit.method {
+                OutputPerturbation::ScPsgd => Method::ScPsgd,
+                OutputPerturbation::GdOp => Method::GdOp,
+            },
+            AnyAlgorithm::Localisation(fit) => match fit.method {
+                Localisation::PhasedSgd => Method::PhasedSgd,
+                Localisation::Psa => Method::Psa,
+                Localisation::PhasedSgdSc => Method::PhasedSgdSc,
+                Localisation::PsaIi => Method::PsaTwo,
+                Localisation::IteratedPhasedSgd => Method::IteratedPhasedSgd,
+                Localisation::PhasedErm => Method::PhasedErm,
+                Localisation::EpochDpSgd => Method::EpochDpSgd,
+                Localisation::FasterDpsgdSc => Method::FasterDpsgdSc,
+            },
+            AnyAlgorithm::Kan(_) if !budget.is_private() => Method::Exact,
+            AnyAlgorithm::Kan(_) => Method::Kan,
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Planning regressions: every error is raised here, before any row is read.
+use quietly_accounting::Neighbours;
+
+use super::Plan;
+use crate::{
+    algorithm::{Algorithm, Planned, Shape},
+    budget::Budget,
+    design::{Design, Reach},
+    error::Error,
+    exact::LeastSquares,
+    full_batch::FullBatch,
+    link::Link,
+    method::Method,
+    metric::WIDEST,
+    one_pass::{self, OnePass},
+    recipes::{self, AdaSsp, BoostedAdaSsp, Paper, Parameters, TukeyEm},
+};
+
+/// Tables that would take more than this are streamed, unless one asks otherwise.
+const IN_MEMORY: f64 = 8e9;
+
+/// A regression to be planned.
+///
+/// ```
+/// use quietly::{Budget, Link, Regression};
+///
+/// let plan = Regression::new(Link::Linear).plan(20_000, 10, Budget::new(1.0, 1e-5)?)?;
+/// assert!(plan.epsilon <= 1.0);
+/// println!("{plan}");
+/// # Ok::<(), quietly::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Regression {
+    link: Link,
+    method: Method,
+    parameters: Parameters,
+}
+
+impl Regression {
+    /// A regression with this link.
+    pub fn new(link: Link) -> Self {
+        Regression { link, method: Method::Auto, parameters: Parameters::default() }
+    }
+
+    /// The same, fitted in another way.
+    #[must_use]
+    pub fn method(self, method: Method) -> Self {
+        Regression { method, ..self }
+    }
+
+    /// The same in so many steps, where the method lets one choose.
+    #[must_use]
+    pub fn steps(self, steps: u64) -> Self {
+        Regression { parameters: Parameters { steps: Some(steps), ..self.parameters }, ..self }
+    }
+
+    /// The same with this step size, in units where features have mean square one.
+    #[must_use]
+    pub fn step_size(self, step_size: f64) -> Self {
+        Regression {
+            parameters: Parameters { step_size: Some(step_size), ..self.parameters },
+            ..self
+        }
+    }
+
+    /// The same with weights held to this norm: of features within [-1, 1], for a target within [-1, 1].
+    #[must_use]
+    pub fn radius(self, radius: f64) -> Self {
+        Regression { parameters: Parameters { radius: Some(radius), ..self.parameters }, ..self }
+    }
+
+    /// The same with thresholds from public rows, which [`Plan::run`] is then given.
+    #[must_use]
+    pub fn with_public_rows(self) -> Self {
+        Regression { parameters: Parameters { public: true, ..self.parameters }, ..self }
+    }
+
+    /// The plan for about `rows` rows of `width` features.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] if there are no rows or no features or the link is none of least squares, [`Error::TooLarge`] if there are more than 1000 features for
+    /// one pass, [`Error::Accounting`] if the budget cannot be met.
+    pub fn plan(&self, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
+        Plan::for_unit(budget, |budget| self.draft(rows, width, budget))
+    }
+
+    fn draft(&self, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
+        let known = matches!(self.link, Link::Linear | Link::Relu);
+        Error::unless(known, "regression", "linear or relu", self.link.name())?;
+        let convex = self.method.is_convex() && self.method != Method::DpSgd;
+        let want = "one for regressions; Convex plans the others";
+        Error::unless(!convex, "method", want, self.method.name())?;
+        let bytes = rows as f64 * (width + 1) as f64 * 12.0;
+        let method = match self.method {
+            _ if !budget.is_private() => Method::Exact,
+            Method::Auto if bytes > IN_MEMORY && width <= WIDEST => Method::OnePass,
+            Method::Auto | Method::Exact => Method::FullBatch,
+            other => other,
+        };
+        if method == Method::Exact && width > 2 * WIDEST {
+            return Err(Error::TooLarge {
+                what: "least squares without noise",
+                needed: format!("{:.0} MB", 8e-6 * 32.0 * (width as f64 + 1.0).powi(2)),
+                instead: "take at most 2000 features",
+            });
+        }
+        if method == Method::OnePass && width > WIDEST {
+            let entries = 0.5 * (width as f64 + 1.0).powi(2);
+            return Err(Error::TooLarge {
+                what: "the second moment of one pass",
+                needed: format!("{:.0} MB", 24e-6 * entries),
+                instead: "take at most 1000 features, or full batch",
+            });
+        }
+        let shape = Shape::new(rows, width)?;
+        if method == Method::Exact {
+            let exact = LeastSquares::new(self.link);
+            let privacy = Algorithm::plan(&exact, shape, budget)?;
+            return Ok(Planned::new(exact, shape, privacy).into());
+        }
+        budget.unless_pure()?;
+        // What a Gaussian release could have at most; the exact number follows from the stages.
+        let mu = quietly_accounting::gaussian_mu(budget.epsilon(), budget.delta())?
+            / if budget.neighbours() == Neighbours::ReplaceOne { 2.0 } else { 1.0 };
+        let want = match self.link {
+            Link::Linear => "one for linear regression",
+            _ => "one for relu regression",
+        };
+        let fine = method.about().links.contains(&self.link);
+        Error::unless(fine, "method", want, method.name())?;
+        if let Some(paper) = paper(method) {
+            let name = (paper, method.name());
+            return Ok(recipes::plan(name, self.link, shape, budget, &self.parameters)?.into());
+        }
+        self.parameters.none(method == Method::OnePass)?;
+        match method {
+            Method::AdaSsp => closed_form(AdaSsp {}, shape, budget).map(Into::into),
+            Method::BoostedAdaSsp => closed_form(BoostedAdaSsp {}, shape, budget).map(Into::into),
+            Method::TukeyEm => {
+                let mut planned = closed_form(TukeyEm {}, shape, budget)?;
+                planned.warnings.extend(recipes::tukey_em_warning(&planned));
+                Ok(planned.into())
+            }
+            _ => self.default(method, shape, budget, mu),
+        }
+    }
+
+    /// Full batch, or one pass.
+    fn default(
+        &self,
+        method: Method,
+        shape: Shape,
+        budget: Budget,
+        mu: f64,
+    ) -> Result<Plan, Error> {
+        let Shape { rows, width } = shape;
+        // A step of one pass sees its part of the rows only. Where that teaches nothing, there are few rows, and all of
+        // them can be asked at once.
+        let steps = self.parameters.steps.filter(|_| method == Method::OnePass);
+        let one_pass = OnePass::new(self.link, steps)?;
+        let efficiency = one_pass::efficiency(one_pass.steps);
+        let part = Design::new(self.link, rows, width, efficiency * mu);
+        if method == Method::OnePass && part.reach == Reach::Weights {
+            let privacy = Algorithm::plan(&one_pass, shape, budget)?;
+            let outlook = Outlook::new(shape, budget, mu, 2.0);
+            return Ok(outlook.of(part.reach, Planned::new(one_pass, shape, privacy)).into());
+        }
+        let design = Design::new(self.link, rows, width, mu);
+        let reach = design.reach;
+        let full_batch = FullBatch { link: self.link, design };
+        let privacy = Algorithm::plan(&full_batch, shape, budget)?;
+        let outlook = Outlook::new(shape, budget, mu, 1.0);
+        Ok(outlook.of(reach, Planned::new(full_batch, shape, privacy)).into())
+    }
+}
+
+/// Plans an algorithm whose accuracy nothing is said of.
+fn closed_form<A: Algorithm>(
+    algorithm: A,
+    shape: Shape,
+    budget: Budget,
+) -> Result<Planned<A>, Error> {
+    recipes::check_width(shape)?;
+    let privacy = algorithm.plan(shape, budget)?;
+    let planned = Planned::new(algorithm, shape, privacy);
+    Ok(Planned { expected_loss: f64::INFINITY, ..planned })
+}
+
+/// The descent of this name.
+fn paper(method: Method) -> Option<Paper> {
+    Some(match method {
+        Method::DpSsgd => Paper::DpSsgd,
+        Method::DpAmbssgd => Paper::DpAmbssgd,
+        Method::DpAmbssgdPublished => Paper::DpAmbssgdPublished,
+        Method::DpGlmtron => Paper::DpGlmtron,
+        Method::DpMbglmtron => Paper::DpMbglmtron,
+        Method::DpMbglmtronPublished => Paper::DpMbglmtronPublished,
+        Method::DpTaglmtron => Paper::DpTaglmtron,
+        Method::DpPgd => Paper::DpPgd,
+        Method::DpSgd => Paper::DpSgd,
+        Method::DpSgdOnePass => Paper::DpSgdOnePass,
+        Method::DpSgdOneRow => Paper::DpSgdOneRow,
+        Method::AdaptiveGd => Paper::AdaptiveGd,
+        _ => return None,
+    })
+}
+
+/// What to expect of the default regressions: public numbers alone.
+struct Outlook {
+    shape: Shape,
+    budget: Budget,
+    mu: f64,
+    expected_loss: f64,
+}
+
+impl Outlook {
+    fn new(shape: Shape, budget: Budget, mu: f64, factor: f64) -> Self {
+        let (units, d) = (mu * shape.rows as f64, (shape.width + 1) as f64);
+        // Gradients take about half of the budget. At a clip of three residuals on a row of norm √d noise adds so much; a
+        // high clip may add up to fifty times that, but no more than 0.5 %.
+        let low = 9.0 * d * d / (0.5 * units * units);
+        let expected_loss = factor * low.max((50.0 * low).min(0.005));
+        Outlook { shape, budget, mu, expected_loss }
+    }
+
+    /// The plan with what is expected of it.
+    fn of<A>(&self, reach: Reach, planned: Planned<A>) -> Planned<A> {
+        let (epsilon, Shape { rows, width }) = (self.budget.epsilon(), self.shape);
+        let (d, mu, expected_loss) = ((width + 1) as f64, self.mu, self.expected_loss);
+        let warning = match reach {
+            Reach::Nothing => Some(format!(
+                "epsilon {epsilon} is too small for about {rows} rows: nothing can be learnt, and the model will predict the \
+                 middle of the target's range. It takes about {:.0} rows to learn anything.",
+                30.0 / mu
+            )),
+            Reach::Centre => Some(format!(
+                "epsilon {epsilon} is too small for {width} features and about {rows} rows: only the middle of the target will \
+                 be learnt. It takes about {:.0} rows, or fewer features.",
+                (2.0 * d / mu).max(5.0 * d).max(60.0 / mu)
+            )),
+            Reach::Weights if expected_loss > 0.1 => Some(format!(
+                "expect noise to add about {:.0} % to the squared error: epsilon {epsilon} is small for {width} features and \
+                 about {rows} rows. More rows, a larger epsilon or fewer features would help.",
+                100.0 * expected_loss.min(1.0)
+            )),
+            Reach::Weights => None,
+        };
+        Planned { expected_loss, warnings: warning.into_iter().collect(), ..planned }
+    }
+}

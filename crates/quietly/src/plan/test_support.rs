@@ -1,0 +1,73 @@
+//! What unit tests see of a plan.
+use quietly_data::{Private, Table};
+
+use super::{Plan, PlanRecord};
+use crate::{
+    algorithm::Data,
+    any_algorithm::{AnyAlgorithm, Fitted},
+    convex::{Program, Weights},
+    error::Error,
+    expand::Expansion,
+    kan::Training,
+    privacy_plan::UncheckedPlan,
+    progress::Watch,
+    release::Door,
+};
+
+impl Plan {
+    pub(crate) fn program(&self) -> &Program {
+        self.algorithm.problem().expect("a convex plan")
+    }
+
+    pub(crate) fn training(&self) -> &Training {
+        match &self.algorithm {
+            AnyAlgorithm::Kan(training) => training,
+            other => panic!("{other:?} is no network"),
+        }
+    }
+
+    /// Fits a table through a door that is there.
+    pub(crate) fn through(
+        &self,
+        door: &mut Door,
+        table: &Private<Table>,
+        public: Option<&Table>,
+        range: (f64, f64),
+        watch: &mut Watch<'_>,
+    ) -> Result<Weights, Error> {
+        match self.fit_data(door, Data::Dense(table, public), range, watch)? {
+            Fitted::Weights(weights) => Ok(weights),
+            Fitted::Network(_) => panic!("a network has no weights of features"),
+        }
+    }
+}
+
+impl PlanRecord {
+    /// What a file could change.
+    pub(crate) fn parts(&mut self) -> (&mut UncheckedPlan, &mut AnyAlgorithm) {
+        (&mut self.privacy, &mut self.algorithm)
+    }
+
+    pub(crate) fn set_expansion(&mut self, expansion: Expansion) {
+        self.expansion = Some(expansion);
+    }
+
+    /// The training, to be changed.
+    pub(crate) fn training_mut(&mut self) -> &mut Training {
+        match &mut self.algorithm {
+            AnyAlgorithm::Kan(training) => training,
+            other => panic!("{other:?} is no network"),
+        }
+    }
+
+    /// The convex problem, to be changed.
+    pub(crate) fn program_mut(&mut self) -> &mut Program {
+        match &mut self.algorithm {
+            AnyAlgorithm::ObjectivePerturbation(fit) => &mut fit.problem,
+            AnyAlgorithm::NoisyGradients(fit) => &mut fit.problem,
+            AnyAlgorithm::OutputPerturbation(fit) => &mut fit.problem,
+            AnyAlgorithm::Localisation(fit) => &mut fit.problem,
+            other => panic!("{other:?} has no convex problem"),
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! All kinds of queries: the one place that knows them, so that a worker can decode what it is sent.
+use crate::{
+    convex::ConvexQuery,
+    query::{
+        ClippedGradients, Combined, Query, SecondMoment, TargetHistogram, ValueHistogram, decoded,
+        kind_and_fields,
+    },
+};
+
+/// Decodes the bytes of [`Query::encode`]; none if no query of this build wrote them.
+pub fn decode_query(bytes: &[u8]) -> Option<Box<dyn Query>> {
+    match kind_and_fields(bytes)? {
+        (Combined::KIND, fields) => Some(Box::new(Combined::decode(fields, decode_single)?)),
+        _ => decode_single(bytes),
+    }
+}
+
+/// Decodes a query that is not a combination of others, so that no message nests deeply.
+fn decode_single(bytes: &[u8]) -> Option<Box<dyn Query>> {
+    let (kind, fields) = kind_and_fields(bytes)?;
+    match kind {
+        TargetHistogram::KIND => decoded::<TargetHistogram>(fields),
+        ValueHistogram::KIND => decoded::<ValueHistogram>(fields),
+        SecondMoment::KIND => decoded::<SecondMoment>(fields),
+        ClippedGradients::KIND => decoded::<ClippedGradients>(fields),
+        ConvexQuery::KIND => decoded::<ConvexQuery>(fields),
+        _ => None,
+    }
+}

@@ -1,0 +1,297 @@
+//! A model as a user asks for it, and the plan for it. Parameters have one name in every front end.
+use quietly_data::Encoding;
+
+use crate::{
+    budget::Budget,
+    convex::{Loss, Set},
+    error::Error,
+    expand::Expansion,
+    link::Link,
+    method::Method,
+    plan::{Convex, Plan, Regression},
+};
+
+pub use self::parameters::{
+    ModelSpec, PARAMETERS, ParameterGroup, ParameterInfo, ParameterKind, ParameterValue, RENAMED,
+};
+
+mod network;
+mod parameters;
+
+/// Corners are rounded over this part of half the target's range, or of a margin.
+const CORNER: f64 = 0.05;
+/// Residuals count in full up to this part of half the target's range.
+const ROBUST: f64 = 0.1;
+/// Splines of every number.
+const SPLINES: usize = 6;
+/// Random Fourier features of all features.
+const FOURIER: usize = 256;
+
+/// What can be fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// The target is a weighted sum of the features.
+    Linear,
+    /// The target is a weighted sum of the features, or 0 where that is negative.
+    Relu,
+    /// Classes with probabilities.
+    Logistic,
+    /// Two classes, separated by a margin.
+    Svm,
+    /// A weighted sum that outliers hardly move.
+    Robust,
+    /// A weighted sum that a given share of targets lies below.
+    Quantile,
+    /// A Kolmogorov–Arnold network.
+    Kan,
+}
+
+impl Family {
+    /// All of them.
+    pub const ALL: [Family; 7] = [
+        Family::Linear,
+        Family::Relu,
+        Family::Logistic,
+        Family::Svm,
+        Family::Robust,
+        Family::Quantile,
+        Family::Kan,
+    ];
+
+    /// The keyword.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::Linear => "linear",
+            Family::Relu => "relu",
+            Family::Logistic => "logistic",
+            Family::Svm => "svm",
+            Family::Robust => "robust",
+            Family::Quantile => "quantile",
+            Family::Kan => "kan",
+        }
+    }
+
+    /// The family of this keyword.
+    pub fn named(name: &str) -> Option<Self> {
+        Family::ALL.into_iter().find(|family| family.name() == name)
+    }
+}
+
+impl ModelSpec {
+    /// The plan for about `rows` rows of this encoding.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] for unknown keywords and for parameters that do not go together, [`Error::Data`] if the target is
+    /// of the wrong kind, and as the planners.
+    pub fn plan(&self, encoding: &Encoding, rows: u64, budget: Budget) -> Result<Plan, Error> {
+        let mut plan = self.planned(encoding, rows, budget)?;
+        if budget.delta() * rows as f64 > 1.0 && budget.epsilon().is_finite() {
+            plan.warnings.push(format!(
+                "delta {:e} is more than one over {rows} rows: publishing one row in full, drawn at random, would \
+                 satisfy such a guarantee. Take a smaller delta, or leave it out.",
+                budget.delta()
+            ));
+        }
+        Ok(plan)
+    }
+
+    fn planned(&self, encoding: &Encoding, rows: u64, budget: Budget) -> Result<Plan, Error> {
+        let name = self.method.as_deref().unwrap_or(Method::Auto.name());
+        let want = "auto or a name that `quietly methods` lists";
+        let method = Method::named(name).ok_or_else(|| unknown("method", want, name))?;
+        let wrong = self.quantile.is_some() && self.family != Family::Quantile;
+        let want = "left out: only quantile regression has it";
+        Error::unless(!wrong, "quantile", want, self.quantile.unwrap_or_default())?;
+        let radius = self.radius.unwrap_or(1.0);
+        let fine = radius > 0.0 && radius <= 1e100;
+        Error::unless(fine, "radius", "above 0 and at most 1e100", radius)?;
+        let network = self.family == Family::Kan;
+        let foreign = self.foreign(|group| match group {
+            ParameterGroup::Every => true,
+            ParameterGroup::Linear | ParameterGroup::Convex => !network,
+            ParameterGroup::Network => network,
+        });
+        let want = match network {
+            true => "those of networks, such as epochs and sampler",
+            false => "those of this model: only networks have the ones given",
+        };
+        Error::unless(foreign.is_empty(), "parameters", want, foreign)?;
+        if network {
+            return self.network(encoding, rows, budget);
+        }
+        let expansion = match &self.expand {
+            Some(how) => Some(expansion(how, encoding)?),
+            None => None,
+        };
+        let plan = match self.family {
+            Family::Linear if self.is_plain() && is_regression(method) => {
+                self.regression(Link::Linear, method, (encoding, expansion.as_ref()), rows, budget)
+            }
+            Family::Relu => {
+                self.regression(Link::Relu, method, (encoding, expansion.as_ref()), rows, budget)
+            }
+            _ => self.convex(method, (encoding, expansion.as_ref()), rows, budget),
+        }?;
+        match expansion {
+            Some(expansion) => plan.expanding(expansion),
+            None => Ok(plan),
+        }
+    }
+
+    /// Whether a linear model does without the convex planner.
+    fn is_plain(&self) -> bool {
+        self.constraint.is_none() && self.ridge.is_none() && self.lasso.is_none()
+    }
+
+    fn regression(
+        &self,
+        link: Link,
+        method: Method,
+        (encoding, expansion): (&Encoding, Option<&Expansion>),
+        rows: u64,
+        budget: Budget,
+    ) -> Result<Plan, Error> {
+        encoding.expect_range()?;
+        let mut regression = Regression::new(link).method(method);
+        if let Some(steps) = self.steps {
+            regression = regression.steps(steps);
+        }
+        if let Some(size) = self.step_size {
+            regression = regression.step_size(size);
+        }
+        if let Some(radius) = self.radius {
+            regression = regression.radius(radius);
+        }
+        if self.public_rows {
+            regression = regression.with_public_rows();
+        }
+        let width = expansion.map_or(encoding.width(), Expansion::width);
+        regression.plan(rows, width, budget)
+    }
+
+    fn convex(
+        &self,
+        method: Method,
+        (encoding, expansion): (&Encoding, Option<&Expansion>),
+        rows: u64,
+        budget: Budget,
+    ) -> Result<Plan, Error> {
+        let (width, longest) = match expansion {
+            Some(expansion) => (expansion.width(), expansion.longest(encoding).hypot(1.0)),
+            None => (encoding.width(), longest(encoding)),
+        };
+        let loss = self.loss(method, encoding)?;
+        let mut convex = Convex::new(loss).method(method).rows_within(longest);
+        if let Some(name) = &self.constraint {
+            convex = convex.within(set(name, self.radius.unwrap_or(1.0))?);
+        }
+        if let Some(steps) = self.steps {
+            convex = convex.steps(steps);
+        }
+        if let Some(size) = self.step_size {
+            convex = convex.step_size(size);
+        }
+        if let Some(ridge) = self.ridge {
+            convex = convex.ridge(ridge);
+        }
+        if let Some(lasso) = self.lasso {
+            convex = convex.lasso(lasso);
+        }
+        match (self.growth_exponent, self.growth_constant) {
+            (Some(exponent), Some(constant)) => convex = convex.growing(exponent, constant),
+            (None, None) => {}
+            _ => {
+                let want = "given together with growth_constant";
+                return Err(unknown("growth_exponent", want, "one of the two"));
+            }
+        }
+        convex.plan(rows, width, budget)
+    }
+
+    fn loss(&self, method: Method, encoding: &Encoding) -> Result<Loss, Error> {
+        if !matches!(self.family, Family::Logistic | Family::Svm) {
+            encoding.expect_range()?;
+        }
+        let level = self.quantile.unwrap_or(0.5);
+        Ok(match self.family {
+            Family::Logistic => match encoding.expect_classes()?.class_count() {
+                2 => Loss::Logistic,
+                classes => Loss::Softmax { classes },
+            },
+            Family::Svm => {
+                let count = encoding.expect_classes()?.class_count();
+                let name = "classes of a support vector machine";
+                Error::unless(count == 2, name, "two; take logistic regression for more", count)?;
+                match method {
+                    Method::PhasedErm => Loss::Hinge,
+                    _ => Loss::SmoothHinge { width: 0.5 },
+                }
+            }
+            Family::Robust => Loss::Huber { width: ROBUST },
+            Family::Quantile if method == Method::PhasedErm => Loss::Quantile { level },
+            Family::Quantile => Loss::SmoothQuantile { level, width: CORNER },
+            Family::Linear | Family::Relu | Family::Kan => Loss::Squared,
+        })
+    }
+}
+
+impl Budget {
+    /// (ε, δ), where δ = 0 is pure and no δ is the usual one for so many rows: the largest power of ten that is at most
+    /// 1 / (10 rows), within what can be accounted for.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new) and [`pure`](Self::pure).
+    pub fn usual(epsilon: f64, delta: Option<f64>, rows: u64) -> Result<Self, Error> {
+        let digits = (rows.max(1) as f64 * 10.0).log10().ceil() as i32;
+        match delta.unwrap_or_else(|| 10.0_f64.powi(-digits.clamp(5, 12))) {
+            0.0 if epsilon.is_finite() => Budget::pure(epsilon),
+            delta => Budget::new(epsilon, delta),
+        }
+    }
+}
+
+/// Whether it fits squares in a way of its own.
+fn is_regression(method: Method) -> bool {
+    !method.is_convex() || method == Method::DpSgd
+}
+
+/// What these words make of the features.
+fn expansion(how: &str, encoding: &Encoding) -> Result<Expansion, Error> {
+    let wrong = || unknown("expand", "splines, splines=P, fourier or fourier=COUNT", how);
+    let (word, count) = match how.trim().split_once('=') {
+        Some((word, count)) => (word, Some(count.parse().map_err(|_| wrong())?)),
+        None => (how.trim(), None),
+    };
+    let expansion = match word {
+        "splines" => Expansion::splines(encoding, count.unwrap_or(SPLINES)),
+        "fourier" => Expansion::waves(encoding, count.unwrap_or(FOURIER)),
+        _ => return Err(wrong()),
+    };
+    expansion.check()?;
+    Ok(expansion)
+}
+
+/// The set of this name and size.
+fn set(name: &str, size: f64) -> Result<Set, Error> {
+    match name {
+        "l1" => Ok(Set::L1 { radius: size }),
+        "l2" => Ok(Set::L2 { radius: size }),
+        "linf" => Ok(Set::Linf { radius: size }),
+        "simplex" => Ok(Set::Simplex { total: size }),
+        _ => Err(unknown("constraint", "l1, l2, linf or simplex", name)),
+    }
+}
+
+/// What no row's norm exceeds, with its constant: a column gives at most 1, in however many features.
+fn longest(encoding: &Encoding) -> f64 {
+    let mut columns: Vec<&str> = encoding.features().iter().map(|f| f.column.as_str()).collect();
+    columns.dedup();
+    (columns.len() as f64 + 1.0).sqrt()
+}
+
+/// An unknown keyword.
+fn unknown(name: &'static str, want: &'static str, got: &str) -> Error {
+    Error::Parameter { name, want, got: format!("{got:?}") }
+}
