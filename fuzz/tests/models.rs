@@ -1,7 +1,7 @@
 //! Model files: what is read agrees with itself, predicts finite numbers, and is written as it was read.
 use std::{fs, path::Path};
 
-use quietly::{Model, is_hidden};
+use quietly::{Label, Model, is_hidden};
 use quietly_fuzz::{
     arbitrary::{Result as Drawn, Unstructured},
     check,

@@ -92,7 +92,7 @@ fn schemes(noise: f64, pass: u64, epochs: u64, steps: u64) -> Result<Vec<Row>, E
             Event::poisson(rate, noise)?.repeat(steps)?,
         ),
         (
-            "allocation",
+            "random-allocation",
             "own random step per pass",
             Event::random_allocation(pass, 1, noise)?.repeat(epochs)?,
         ),

@@ -176,7 +176,7 @@ impl SideBySide {
         if epsilon == f64::INFINITY {
             return Err(refuse("finite; the fit without noise always takes part", epsilon));
         }
-        let budget = Budget::new(epsilon, delta).map_err(|error| match error {
+        let budget = Budget::new(epsilon, delta).map_err(|error| match error.into() {
             Error::Accounting(quietly_accounting::Error::Parameter {
                 name: "epsilon",
                 want,

@@ -72,6 +72,12 @@ impl From<Error> for Failure {
     }
 }
 
+impl From<quietly::CoreError> for Failure {
+    fn from(error: quietly::CoreError) -> Failure {
+        quietly::Error::from(error).into()
+    }
+}
+
 impl From<quietly::Error> for Failure {
     fn from(error: quietly::Error) -> Failure {
         match error {

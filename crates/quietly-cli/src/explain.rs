@@ -110,7 +110,7 @@ mod tests {
         for library in [
             include_str!("../../quietly-accounting/src/error.rs"),
             include_str!("../../quietly-data/src/error.rs"),
-            include_str!("../../quietly/src/error.rs"),
+            include_str!("../../quietly-engine/src/error.rs"),
             include_str!("../../../python/quietly/errors.py"),
         ] {
             produced.extend(codes(library));

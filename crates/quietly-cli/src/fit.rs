@@ -181,7 +181,10 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
         }
         false => None,
     };
-    let run = there.as_ref().map_or_else(|| Run::new(&what), |there| there.run(&what))?;
+    let run = match &there {
+        Some(there) => there.run(&what)?,
+        None => Run::new(&what)?,
+    };
     let name = run.name.clone();
     // A run that goes on was charged when it began.
     let (paid, mut receipt) = match there.as_ref().is_some_and(There::goes_on) {

@@ -144,15 +144,23 @@ fn delta_is_asked_by_epsilon() {
 #[test]
 fn calibration_meets_its_target() {
     let shapes = [
-        ("poisson --sampling-rate 0.01 --steps 1000", "noise", "noise_multiplier"),
-        ("gaussian --steps 10", "noise", "noise_multiplier"),
+        ("poisson --sampling-rate 0.01 --steps 1000", "noise-multiplier", "noise_multiplier"),
+        ("gaussian --steps 10", "noise-multiplier", "noise_multiplier"),
         ("laplace --steps 10", "scale", "noise_multiplier"),
         ("exponential --steps 10", "epsilon-each", "epsilon_each"),
-        ("allocation --steps 100 --epochs 2", "noise", "noise_multiplier"),
-        ("shuffle --epochs 2", "noise", "noise_multiplier"),
-        ("tree --steps 100", "noise", "noise_multiplier"),
-        ("correlated --bands 1,0.5 --period 10 --steps 100", "noise", "noise_multiplier"),
-        ("fixed-size --records 1000 --batch 10 --steps 100", "noise", "noise_multiplier"),
+        ("random-allocation --steps 100 --epochs 2", "noise-multiplier", "noise_multiplier"),
+        ("shuffle --epochs 2", "noise-multiplier", "noise_multiplier"),
+        ("tree --steps 100", "noise-multiplier", "noise_multiplier"),
+        (
+            "correlated --bands 1,0.5 --period 10 --steps 100",
+            "noise-multiplier",
+            "noise_multiplier",
+        ),
+        (
+            "fixed-size --records 1000 --batch 10 --steps 100",
+            "noise-multiplier",
+            "noise_multiplier",
+        ),
     ];
     for (shape, dial, key) in shapes {
         let found = json(&format!("calibrate {shape} --epsilon 1 --delta 1e-5 --json"));
@@ -175,7 +183,7 @@ fn four_schemes_are_compared() {
     let name = |row: &Value| row["scheme"].as_str().unwrap().to_string();
     let mut names: Vec<String> = rows.iter().map(name).collect();
     names.sort();
-    assert_eq!(names, ["random-allocation", "fixed-size", "poisson", "shuffle"]);
+    assert_eq!(names, ["fixed-size", "poisson", "random-allocation", "shuffle"]);
     let uppers: Vec<f64> = rows.iter().map(|r| ends(&r["epsilon"]).1).collect();
     assert!(uppers.windows(2).all(|w| w[0] <= w[1]), "{uppers:?}");
     let own = epsilon(

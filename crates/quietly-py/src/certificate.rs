@@ -1,5 +1,6 @@
 //! What a release promises, in every form.
 use pyo3::{prelude::*, types::PyDict};
+use quietly::Label;
 
 use crate::errors::exception;
 

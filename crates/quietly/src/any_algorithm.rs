@@ -1,24 +1,28 @@
 //! The closed list of algorithms, and the one `match` over it.
-use serde::{Deserialize, Serialize};
-
-use crate::{
-    algorithm::{Access, Algorithm, Run, Shape},
+use quietly_core::{
     budget::Budget,
     charge::{Sampler, Stage},
-    convex::{
-        ConvexFit, Localisation, Minimiser, NoisyGradients, ObjectivePerturbation,
-        OutputPerturbation, Program, Weights,
-    },
+    privacy_plan::PrivacyPlan,
+};
+use quietly_engine::{
+    algorithm::{Access, Algorithm, Run, Shape},
     error::Error,
+    link::Link,
+};
+use quietly_glm::{
+    ConvexFit, Localisation, Minimiser, NoisyGradients, ObjectivePerturbation, OutputPerturbation,
+    Program, Weights,
+};
+use quietly_kan::{Trained, Training};
+use quietly_linear::{
     exact::LeastSquares,
     full_batch::FullBatch,
-    kan::{Trained, Training},
-    link::Link,
-    method::Method,
     one_pass::OnePass,
-    privacy_plan::PrivacyPlan,
     recipes::{AdaSsp, BoostedAdaSsp, Paper, Recipe, TukeyEm},
 };
+use serde::{Deserialize, Serialize};
+
+use crate::method::Method;
 
 /// An algorithm with its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

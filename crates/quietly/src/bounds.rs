@@ -2,18 +2,19 @@
 use std::ops::ControlFlow;
 
 use quietly_accounting::Neighbours;
-use quietly_data::{Block, Encoding, Private, Rule, Schema, Source};
-use quietly_noise::Key;
-
-use crate::{
-    backend::{Backend, Batch, ReadSpec, run_query},
+use quietly_core::{
     budget::Budget,
     charge::{Charge, Mechanism, Stage},
-    error::Error,
     paid::Paid,
-    query::ValueHistogram,
     release::{BoundedSum, Door, Histogram, Sensitivity},
 };
+use quietly_data::{Block, Encoding, Private, Rule, Schema, Source};
+use quietly_engine::{
+    backend::{Backend, Batch, ReadSpec, run_query},
+    error::Error,
+    query::ValueHistogram,
+};
+use quietly_noise::Key;
 
 /// Values beyond ±2^REACH count as that.
 const REACH: i32 = 200;

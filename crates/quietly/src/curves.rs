@@ -3,14 +3,11 @@
 //! All other columns are drawn uniformly from what the schema allows, a fixed number of times. Curves that are not parallel tell
 //! that columns work together. Models are public, so this costs nothing.
 use quietly_data::{Encoding, Kind};
+use quietly_engine::{error::Error, link::Link};
+use quietly_kan::{NetworkLoss, Trained};
 use quietly_noise::Key;
 
-use crate::{
-    error::Error,
-    kan::{NetworkLoss, Trained},
-    link::Link,
-    model::Model,
-};
+use crate::model::Model;
 
 /// Points of a number's range.
 const POINTS: usize = 41;

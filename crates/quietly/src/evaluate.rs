@@ -8,10 +8,9 @@ pub use self::{
     classes_privately::evaluate_classes_privately,
     regression::{Scores, evaluate, evaluate_privately},
 };
-use crate::{
-    error::Error,
-    model::{Classified, Model},
-};
+use quietly_engine::error::Error;
+
+use crate::model::{Classified, Model};
 
 mod classes;
 mod classes_privately;

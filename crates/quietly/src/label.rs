@@ -2,11 +2,12 @@
 //!
 //! The page is complete in itself: no scripts, no fonts, nothing from elsewhere. Whatever a user typed is escaped, and no data
 //! is in it, as there is none in a certificate.
-use std::fmt::Write as _;
+use std::{fmt::Write as _, ops::Deref};
 
+use quietly_core::{certificate::Certificate, privacy_plan::UncheckedPlan};
 use quietly_data::is_hidden;
 
-use crate::{certificate::Certificate, model::Model, plan::Plan, privacy_plan::UncheckedPlan};
+use crate::{model::Model, plan::Plan};
 
 mod curve;
 
@@ -56,14 +57,38 @@ const HAZARDS: [(&str, &str, &str); 7] = [
     ),
 ];
 
-impl Certificate {
+/// A certificate as HTML.
+pub trait Label {
     /// The label: one HTML page with everything that the certificate says, the odds first.
-    pub fn label(&self) -> String {
-        self.page(("A release", "A release"), None)
-    }
+    fn label(&self) -> String;
 
     /// The same in brief, to stand within another page: a notebook, say.
-    pub fn fragment(&self) -> String {
+    fn fragment(&self) -> String;
+}
+
+impl Label for Certificate {
+    fn label(&self) -> String {
+        Page(self).page(("A release", "A release"), None)
+    }
+
+    fn fragment(&self) -> String {
+        Page(self).fragment()
+    }
+}
+
+/// A certificate that is being written as HTML.
+struct Page<'a>(&'a Certificate);
+
+impl Deref for Page<'_> {
+    type Target = Certificate;
+
+    fn deref(&self) -> &Certificate {
+        self.0
+    }
+}
+
+impl Page<'_> {
+    fn fragment(&self) -> String {
         let mut html = String::from(
             "<div style=\"border:1px solid #8888;border-radius:6px;padding:.6em 1em;max-width:46em\">\n",
         );
@@ -111,7 +136,7 @@ impl Certificate {
         add(&mut html, "</table>");
         add(&mut html, &self.questions());
         add(&mut html, "<h2>Epsilon and delta</h2>");
-        add(&mut html, &curve::figure(self));
+        add(&mut html, &curve::figure(self.0));
         if self.asked.is_private() {
             add(&mut html, "<h2>Covered</h2>");
             add(&mut html, &list(&COVERED.map(String::from)));
@@ -214,13 +239,14 @@ impl Model {
     pub fn label(&self) -> String {
         let kind = match self.link {
             _ if self.network.is_some() => "Kolmogorov-Arnold network".into(),
-            crate::Link::Svm => "support vector machine".into(),
+            quietly_engine::link::Link::Svm => "support vector machine".into(),
             link => format!("{} regression", link.name()),
         };
         let what =
             |target: &str| format!("{kind} of {target} on {} features", self.encoding.width());
         let digest = self.digest_in_words();
-        self.certificate.page((&what(&self.target), &what(&name(&self.target))), Some(&digest))
+        Page(&self.certificate)
+            .page((&what(&self.target), &what(&name(&self.target))), Some(&digest))
     }
 }
 

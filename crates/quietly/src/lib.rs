@@ -38,7 +38,7 @@
 //! * [`audit`] attacks plans and mechanisms on made-up tables: a lower bound on ε, beside the proven upper one.
 //! * [`Backend`](backend::Backend) sums a [`Query`](query::Query) over the rows of a table: [`Plan::fit_elsewhere`] runs on any
 //!   backend, [`Prepared`] tables are grouped by secret step so that a run reads them once, and a [`Journal`] lets a run resume.
-//! * [`Error`] is the only error type.
+//! * [`Error`] is the error of models and tables. Budgets, ledgers and certificates have [`CoreError`], which turns into it.
 //!
 //! # What is promised
 //!
@@ -47,123 +47,93 @@
 //! error or appear in one. Sums are exact integers: the same seed gives the same bits for any number of threads
 //! and for any split of the rows into files.
 pub use quietly_accounting::Neighbours;
+pub use quietly_core::{
+    allocation::Allocation,
+    budget::Budget,
+    certificate::Certificate,
+    charge::{Charge, Mechanism, Mixing, Sampler, Stage},
+    cores::forbid_core_files,
+    disk,
+    draw::Draw,
+    error::Error as CoreError,
+    journal::{Journal, PlanDigest},
+    ledger::{Ledger, Run, Spending},
+    paid::Paid,
+    privacy_plan::{PrivacyPlan, UncheckedPlan},
+    progress::{Progress, Watch},
+    rows_used::RowsUsed,
+    selection::Tuned,
+};
 pub use quietly_data::{
     Encoding, Error as DataError, Feature, Format, Kind, LedgerSettings, Missing, Notation,
     Options as ReadOptions, Private, Rule, Schema, Source, Sparse, Table, TablePart, Target, Value,
     is_hidden, visible,
 };
+pub use quietly_engine::{
+    algorithm::{Access, Shape},
+    backend,
+    error::Error,
+    expand::Expansion,
+    link::Link,
+    prepared::{Grouped, Prepared, Preparing},
+    query, remote,
+    residual::Residual,
+    wire::{Build, Foreign, from_bytes, opened, sealed, to_bytes},
+};
+pub use quietly_glm::{
+    ConvexFit, Growth, Localisation, Loss, Minimiser, NoisyGradients, ObjectivePerturbation,
+    OutputPerturbation, Program, Regulariser, RowMap, Set, Weights,
+};
+pub use quietly_kan as kan;
+pub use quietly_linear::{
+    design::{Design, Reach, Shares},
+    exact::LeastSquares,
+    full_batch::FullBatch,
+    one_pass::OnePass,
+    recipes::{
+        AdaSsp, Averaging, BoostedAdaSsp, Clip, Noise, Pace, Paper, Recipe, Sampling, TukeyEm,
+    },
+};
 pub use quietly_noise::Key;
 
 pub use crate::{
-    algorithm::{Access, Shape},
-    allocation::Allocation,
     any_algorithm::{AnyAlgorithm, Fitted},
     bounds::{private_range, private_range_elsewhere, public_range, range_reading},
-    budget::Budget,
-    certificate::Certificate,
-    charge::{Charge, Mechanism, Mixing, Sampler, Stage},
-    convex::{
-        ConvexFit, Growth, Localisation, Loss, Minimiser, NoisyGradients, ObjectivePerturbation,
-        OutputPerturbation, Program, Regulariser, RowMap, Set, Weights,
-    },
-    cores::forbid_core_files,
     curves::{ColumnCurves, Curves, Places},
-    design::{Design, Reach, Shares},
-    draw::Draw,
-    error::Error,
     evaluate::{
         Bin, ClassScores, Scores, classify, evaluate, evaluate_classes, evaluate_classes_privately,
         evaluate_privately, predict,
     },
-    exact::LeastSquares,
-    expand::Expansion,
-    full_batch::FullBatch,
-    journal::{Journal, PlanDigest},
-    ledger::{Ledger, Run, Spending},
-    link::Link,
+    label::Label,
     method::{About, Method},
     model::{Affine, Classified, Model, certificate_from_json},
     moments::Moments,
-    one_pass::OnePass,
-    paid::Paid,
     plan::{Convex, Elsewhere, Plan, PlanRecord, Reads, Regression},
-    prepared::{Grouped, Prepared, Preparing},
-    privacy_plan::{PrivacyPlan, UncheckedPlan},
-    progress::{Progress, Watch},
     queries::decode_query,
-    recipes::{
-        AdaSsp, Averaging, BoostedAdaSsp, Clip, Noise, Pace, Paper, Recipe, Sampling, TukeyEm,
-    },
-    residual::Residual,
-    rows_used::RowsUsed,
-    selection::Tuned,
     spec::{
         Family, ModelSpec, PARAMETERS, ParameterGroup, ParameterInfo, ParameterKind,
         ParameterValue, RENAMED,
     },
     table_check::{ColumnCheck, TableCheck},
     tune::{Tuning, Validation},
-    wire::{Build, Foreign, from_bytes, opened, sealed, to_bytes},
 };
 
-mod algorithm;
-mod allocation;
 mod any_algorithm;
 pub mod audit;
-pub mod backend;
 mod bounds;
-mod budget;
-mod certificate;
-mod charge;
-mod convex;
-mod cores;
 mod curves;
-mod descent;
-mod design;
-#[doc(hidden)]
-pub mod disk;
-mod draw;
-mod error;
 mod evaluate;
-mod exact;
-mod expand;
 pub mod features;
-mod full_batch;
-mod group;
-mod histogram;
 pub mod images;
-mod journal;
-pub mod kan;
 mod label;
-mod lattice;
-mod ledger;
-mod linalg;
-mod link;
 mod method;
-mod metric;
 mod model;
 mod moments;
-mod one_pass;
-mod paid;
-mod pass;
 mod plan;
-mod prepared;
-mod privacy_plan;
-mod progress;
 mod queries;
-pub mod query;
-mod recipes;
-mod release;
-mod remembered;
-pub mod remote;
-mod residual;
-mod rows_used;
-mod selection;
 mod spec;
-mod splines;
 pub mod svg;
 mod table_check;
-mod transform;
+#[cfg(test)]
+mod tests;
 mod tune;
-mod unit;
-mod wire;

@@ -2,7 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 pub use self::about::About;
-use crate::link::Link;
+use quietly_engine::link::Link;
 
 mod about;
 

@@ -1,19 +1,18 @@
 //! A fitted model: weights, how to read a row, and the certificate, in one file.
 //!
 //! The file is JSON; docs/model-file.md describes every field.
+use quietly_core::certificate::Certificate;
 use quietly_data::Encoding;
-use serde::{Deserialize, Serialize};
-
-use crate::{
-    any_algorithm::Fitted,
-    certificate::Certificate,
-    convex::RowMap,
+use quietly_engine::{
     expand::{Expansion, Prepared},
-    kan::Trained,
     link::Link,
-    plan::PlanRecord,
     unit::Unit,
 };
+use quietly_glm::RowMap;
+use quietly_kan::Trained;
+use serde::{Deserialize, Serialize};
+
+use crate::{any_algorithm::Fitted, plan::PlanRecord};
 
 pub use self::{affine::Affine, classes::Classified, file::certificate_from_json};
 use self::{

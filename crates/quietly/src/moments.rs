@@ -7,20 +7,20 @@
 //! their ½ would make that √(1 + 2d).)
 use std::ops::ControlFlow;
 
-use quietly_data::{Encoding, Kind, Private, Source};
-use serde::{Deserialize, Serialize};
-
-use crate::{
+use quietly_core::{
     budget::Budget,
     certificate::Certificate,
     charge::{Sampler, one_sum},
-    error::Error,
-    evaluate::UNITS,
     lattice::clamped,
     paid::Paid,
     progress::{Progress, Watch},
     release::{BoundedSum, Door, Sensitivity},
 };
+use quietly_data::{Encoding, Kind, Private, Source};
+use quietly_engine::error::Error;
+use serde::{Deserialize, Serialize};
+
+use crate::evaluate::UNITS;
 
 const PURPOSE: &str = "sums and sums of squares";
 

@@ -1,22 +1,21 @@
 //! What a fit will do and cost, before any row is read.
-use serde::{Deserialize, Serialize};
-
-use crate::{
-    algorithm::{Algorithm, Planned, Shape},
-    any_algorithm::AnyAlgorithm,
+use quietly_core::{
     budget::Budget,
     certificate::Certificate,
     charge::{Sampler, Stage},
-    design::Reach,
+    journal::PlanDigest,
+    privacy_plan::{PrivacyPlan, UncheckedPlan},
+};
+use quietly_engine::{
+    algorithm::{Algorithm, Planned, Shape},
     error::Error,
     expand::Expansion,
-    journal::PlanDigest,
     link::Link,
-    method::Method,
-    model::v3,
-    privacy_plan::{PrivacyPlan, UncheckedPlan},
-    recipes::Clip,
 };
+use quietly_linear::{design::Reach, recipes::Clip};
+use serde::{Deserialize, Serialize};
+
+use crate::{any_algorithm::AnyAlgorithm, method::Method, model::v3};
 
 pub use self::{convex::Convex, elsewhere::Elsewhere, regression::Regression, run::Reads};
 
@@ -47,7 +46,7 @@ pub struct Plan<P = PrivacyPlan> {
     expansion: Option<Expansion>,
     /// What noise is expected to add to the mean squared error, as a share of what least squares leaves; infinite
     /// where there is no saying.
-    #[serde(with = "crate::budget::endless")]
+    #[serde(with = "quietly_core::budget::endless")]
     pub expected_loss: f64,
     /// What the planner wants to be known.
     pub warnings: Vec<String>,
@@ -221,7 +220,7 @@ impl Plan {
         }
         let price = Some((self.epsilon(), self.privacy.theorem()));
         let (asked, sampler) = (self.asked(), self.sampler());
-        Certificate::priced(asked, sampler, self.stages(), price, public, unit, origin)
+        Ok(Certificate::priced(asked, sampler, self.stages(), price, public, unit, origin)?)
     }
 }
 
@@ -277,7 +276,7 @@ impl PlanRecord {
         let sound = algorithm.check(self.shape, budget).is_ok();
         Error::unless(sound, "plan", want, "one whose parameters no proof covers")?;
         let (sampler, stages) = self.expected();
-        self.privacy.agrees(sampler, &stages)
+        Ok(self.privacy.agrees(sampler, &stages)?)
     }
 
     /// The sampler and the releases of its algorithm.

@@ -1,11 +1,9 @@
 //! All kinds of queries: the one place that knows them, so that a worker can decode what it is sent.
-use crate::{
-    convex::ConvexQuery,
-    query::{
-        ClippedGradients, Combined, Query, SecondMoment, TargetHistogram, ValueHistogram, decoded,
-        kind_and_fields,
-    },
+use quietly_engine::query::{
+    ClippedGradients, Combined, Query, SecondMoment, TargetHistogram, ValueHistogram, decoded,
+    kind_and_fields,
 };
+use quietly_glm::ConvexQuery;
 
 /// Decodes the bytes of [`Query::encode`]; none if no query of this build wrote them.
 pub fn decode_query(bytes: &[u8]) -> Option<Box<dyn Query>> {

@@ -1,12 +1,10 @@
 //! A model as a user asks for it, and the plan for it. Parameters have one name in every front end.
+use quietly_core::budget::Budget;
 use quietly_data::Encoding;
+use quietly_engine::{error::Error, expand::Expansion, link::Link};
+use quietly_glm::{Loss, Set};
 
 use crate::{
-    budget::Budget,
-    convex::{Loss, Set},
-    error::Error,
-    expand::Expansion,
-    link::Link,
     method::Method,
     plan::{Convex, Plan, Regression},
 };
@@ -233,22 +231,6 @@ impl ModelSpec {
             Family::Quantile => Loss::SmoothQuantile { level, width: CORNER },
             Family::Linear | Family::Relu | Family::Kan => Loss::Squared,
         })
-    }
-}
-
-impl Budget {
-    /// (ε, δ), where δ = 0 is pure and no δ is the usual one for so many rows: the largest power of ten that is at most
-    /// 1 / (10 rows), within what can be accounted for.
-    ///
-    /// # Errors
-    ///
-    /// As [`new`](Self::new) and [`pure`](Self::pure).
-    pub fn usual(epsilon: f64, delta: Option<f64>, rows: u64) -> Result<Self, Error> {
-        let digits = (rows.max(1) as f64 * 10.0).log10().ceil() as i32;
-        match delta.unwrap_or_else(|| 10.0_f64.powi(-digits.clamp(5, 12))) {
-            0.0 if epsilon.is_finite() => Budget::pure(epsilon),
-            delta => Budget::new(epsilon, delta),
-        }
     }
 }
 

@@ -17,20 +17,19 @@
 //! error of the count, bounded as any other.
 use std::{collections::HashMap, ops::ControlFlow};
 
-use quietly_data::{Encoding, Feature, Kind, Missing, Private, Rule, Schema, Source};
-use serde::Serialize;
-
-use crate::{
+use quietly_core::{
     budget::Budget,
     certificate::Certificate,
     charge::{Sampler, one_sum},
-    error::Error,
     lattice::clamped,
     paid::Paid,
     progress::{Progress, Watch},
     release::{BoundedSum, Door, Sensitivity},
     rows_used::RowsUsed,
 };
+use quietly_data::{Encoding, Feature, Kind, Missing, Private, Rule, Schema, Source};
+use quietly_engine::error::Error;
+use serde::Serialize;
 
 const PURPOSE: &str = "usable rows and cells";
 

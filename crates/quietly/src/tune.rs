@@ -9,20 +9,22 @@
 //!   Given all coins, a row is in one of the two parts on both of two neighbouring tables, and the other part is the same: a trial
 //!   costs what the dearer part costs, not their sum. (Which coin is whose does not matter: they are independent and alike.)
 use quietly_accounting::{Neighbours, TrialCount};
-use quietly_data::{Encoding, Source};
-use quietly_noise::Bits;
-
-use crate::{
+use quietly_core::{
     budget::Budget,
     certificate::SELECTION,
     charge::{event, one_sum},
-    error::Error,
-    evaluate::{evaluate, evaluate_classes, evaluate_classes_privately, evaluate_privately},
-    model::Model,
     paid::Paid,
-    plan::{Plan, Reads},
     progress::{Progress, Watch},
     selection::Tuned,
+};
+use quietly_data::{Encoding, Source};
+use quietly_engine::error::Error;
+use quietly_noise::Bits;
+
+use crate::{
+    evaluate::{evaluate, evaluate_classes, evaluate_classes_privately, evaluate_privately},
+    model::Model,
+    plan::{Plan, Reads},
     spec::ModelSpec,
 };
 

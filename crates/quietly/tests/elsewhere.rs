@@ -223,7 +223,7 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
         rewrite(&format!("{first}\n{page}\n"));
         let error = match Journal::open(&path, &plan.identity(), "table", Some(3), None) {
             Ok(journal) => fit(&plan, &mut parts, &encoding, Some(journal), 3).unwrap_err(),
-            Err(error) => error,
+            Err(error) => error.into(),
         };
         let error = error.to_string();
         assert!(error.contains("changed") || error.contains("older"), "{page}: {error}");

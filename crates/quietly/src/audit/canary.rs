@@ -4,7 +4,9 @@
 //! chances of a hit and of a false alarm are then limited by Clopper and Pearson's exact bounds, and with them ε: any
 //! (ε, δ)-private mechanism has P(hit) ≤ e^ε P(false alarm) + δ, whatever the test, in both directions.
 use quietly_accounting::Neighbours;
+use quietly_core::progress::{Watch, tell};
 use quietly_data::{Private, Table};
+use quietly_engine::error::Error;
 use quietly_noise::Key;
 
 use super::{
@@ -12,11 +14,7 @@ use super::{
     limits::{chance_above, chance_below, quantile},
     world::{Group, World},
 };
-use crate::{
-    error::Error,
-    plan::Plan,
-    progress::{Watch, tell},
-};
+use crate::plan::Plan;
 
 /// The chance that an audit accuses a mechanism which keeps its promise, at most.
 pub const FALSE_ACCUSATION: f64 = 1e-3;

@@ -1,7 +1,9 @@
 //! What is claimed, as an attacker reads it: the most hits for every rate of false alarms.
 use quietly_accounting::{Event, Neighbours};
+use quietly_core::charge;
+use quietly_engine::error::Error;
 
-use crate::{charge, error::Error, plan::Plan};
+use crate::plan::Plan;
 
 /// A proven trade-off between hits and false alarms, for whoever guesses whether one row was there.
 ///
@@ -139,8 +141,10 @@ mod tests {
     fn no_claim_has_no_ceiling_and_an_empty_plan_the_lowest() {
         let none = Claim::nothing(Neighbours::ReplaceOne, 1e-5);
         assert_eq!((none.hits(0.0), none.area()), (1.0, 1.0));
-        let budget = crate::Budget::new(0.001, 1e-5).unwrap();
-        let plan = crate::Regression::new(crate::Link::Linear).plan(20, 2, budget).unwrap();
+        let budget = quietly_core::budget::Budget::new(0.001, 1e-5).unwrap();
+        let plan = crate::plan::Regression::new(quietly_engine::link::Link::Linear)
+            .plan(20, 2, budget)
+            .unwrap();
         let claim = Claim::of_plan(&plan, Neighbours::ReplaceOne).unwrap();
         assert!((claim.area() - 0.5).abs() < 1e-9 && (claim.pairs() - 0.5).abs() < 1e-9);
     }

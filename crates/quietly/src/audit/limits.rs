@@ -1,5 +1,5 @@
 //! Confidence limits: how far an experiment of finite length can be trusted.
-use crate::charge::upper_quantile;
+use quietly_core::charge::upper_quantile;
 
 /// Φ⁻¹, for p in (0, 1).
 pub(crate) fn quantile(p: f64) -> f64 {

@@ -3,10 +3,11 @@
 //! The sums are integers on a lattice and the noise is the one that every fit adds. What is claimed comes from the
 //! accountant; what is done can be broken on purpose, to see that an audit notices.
 use quietly_accounting::{Event, Neighbours, calibrate};
+use quietly_core::budget::Budget;
+use quietly_engine::error::Error;
 use quietly_noise::{Key, Ratio, RoundedNormal, Stream};
 
 use super::Claim;
-use crate::{budget::Budget, error::Error};
 
 /// Which sums the row is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,12 @@
 use std::ops::ControlFlow;
 
 use quietly_accounting::Neighbours;
+use quietly_core::budget::Budget;
+use quietly_engine::link::Link;
 use quietly_noise::Key;
 
 use super::*;
-use crate::{Budget, Link, Method, Regression};
+use crate::{method::Method, plan::Regression};
 
 fn look(scheme: Scheme, steps: u64, budget: Budget, broken: Option<Broken>, runs: u64) -> Canary {
     let mechanism = Mechanism::new(scheme, steps, budget, broken, &Key::from_seed(12)).unwrap();

@@ -10,7 +10,9 @@
 //! more than is claimed for a replaced row, and the member is now one stranger among n + 1, so that it scores above the
 //! k-th of the others with chance k/(n + 1) at most. With the member in place the chance is at most hits(k/(n + 1)).
 use quietly_accounting::Neighbours;
+use quietly_core::progress::{Watch, tell};
 use quietly_data::Private;
+use quietly_engine::error::Error;
 use quietly_noise::Key;
 
 use super::{
@@ -18,11 +20,7 @@ use super::{
     limits::{mean_below, moments},
     world::{Group, World},
 };
-use crate::{
-    error::Error,
-    plan::Plan,
-    progress::{Watch, tell},
-};
+use crate::plan::Plan;
 
 /// What tracing found.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,8 +1,9 @@
 //! People who do not exist: the tables that audits are made on.
 use quietly_data::Table;
+use quietly_engine::{error::Error, link::Link};
 use quietly_noise::{Bits, Key, Stream};
 
-use crate::{error::Error, link::Link, plan::Plan};
+use crate::plan::Plan;
 
 /// Features are normal, and public knowledge says that they lie within this of zero.
 const REACH: f64 = 6.0;

@@ -2,13 +2,11 @@
 use std::ops::ControlFlow;
 
 use quietly_data::Source;
+use quietly_engine::error::Error;
 use serde::Serialize;
 
 use super::{expect_classifier, rows};
-use crate::{
-    error::Error,
-    model::{Classified, Model},
-};
+use crate::model::{Classified, Model};
 
 /// How good a classifier is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

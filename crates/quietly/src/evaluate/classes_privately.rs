@@ -1,24 +1,23 @@
 //! The same with noise.
 use std::ops::ControlFlow;
 
+use quietly_core::{
+    budget::Budget,
+    certificate::Certificate,
+    charge::{Sampler, one_sum},
+    lattice::clamped,
+    paid::Paid,
+    release::{BoundedSum, Door, Sensitivity},
+};
 use quietly_data::{Private, Source};
+use quietly_engine::{error::Error, link::Link};
 
 use super::{
     UNITS,
     classes::{BINS, Bin, ClassScores, calibration_error},
     expect_classifier, rows,
 };
-use crate::{
-    budget::Budget,
-    certificate::Certificate,
-    charge::{Sampler, one_sum},
-    error::Error,
-    lattice::clamped,
-    link::Link,
-    model::{Classified, Model},
-    paid::Paid,
-    release::{BoundedSum, Door, Sensitivity},
-};
+use crate::model::{Classified, Model};
 
 const PURPOSE: &str = "right answers, losses and a histogram of scores";
 

@@ -1,20 +1,20 @@
 //! How far predictions are from the target.
 use std::ops::ControlFlow;
 
-use quietly_data::{Private, Source};
-use serde::Serialize;
-
-use super::{UNITS, rows};
-use crate::{
+use quietly_core::{
     budget::Budget,
     certificate::Certificate,
     charge::{Sampler, one_sum},
-    error::Error,
     lattice::clamped,
-    model::Model,
     paid::Paid,
     release::{BoundedSum, Door, Sensitivity},
 };
+use quietly_data::{Private, Source};
+use quietly_engine::error::Error;
+use serde::Serialize;
+
+use super::{UNITS, rows};
+use crate::model::Model;
 
 /// How far predictions are from the target.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

@@ -1,5 +1,7 @@
 //! A training run on made-up pictures, watched from the inside.
+use quietly_core::release::Door;
 use quietly_data::Private;
+use quietly_engine::{error::Error, linalg::add};
 use quietly_noise::Key;
 
 use super::{
@@ -9,7 +11,6 @@ use super::{
     network::Network,
     patches::{Images, World, normals},
 };
-use crate::{error::Error, linalg::add, release::Door};
 
 /// What is added to the gradients of a [`study`].
 #[derive(Clone, Debug)]

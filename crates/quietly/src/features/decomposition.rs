@@ -8,13 +8,14 @@
 //! (the paper's overlined Φ, "memorised" here) and falls otherwise (the underlined one, "pushed away").
 //!
 //! All of this is computed from the pictures without noise: nothing here can be released.
+use quietly_engine::linalg::{Factor, dot, norm};
+
 use super::{
     course::Moment,
     gradient::Look,
     network::Network,
     patches::{Images, World},
 };
-use crate::linalg::{Factor, dot, norm};
 
 /// Γ and Φ, followed step by step.
 pub(crate) struct Decomposition {
@@ -115,12 +116,12 @@ impl Decomposition {
             let mut shadows: Vec<f64> = noise.iter().map(|x| dot(x, moved)).collect();
             factor.solve(&mut shadows);
             let mut left = moved.to_vec();
-            crate::linalg::add(&mut left, &world.signal, -sign * signal / square);
+            quietly_engine::linalg::add(&mut left, &world.signal, -sign * signal / square);
             for (at, (share, x)) in shadows.iter().zip(&noise).enumerate() {
                 let phi = share * dot(x, x);
                 apart = apart.max((phi - self.noise[at * filters + f]).abs());
                 largest = largest.max(phi.abs());
-                crate::linalg::add(&mut left, x, -share);
+                quietly_engine::linalg::add(&mut left, x, -share);
             }
             apart = apart.max(norm(&left));
         }

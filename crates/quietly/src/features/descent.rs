@@ -6,20 +6,20 @@
 use std::fmt;
 
 use quietly_accounting::{Event, Neighbours, gaussian_mu};
-use quietly_data::Private;
-use quietly_noise::Key;
-use serde::Serialize;
-
-use super::{gradient, network::Network, patches::Images};
-use crate::{
+use quietly_core::{
     budget::Budget,
     certificate::Certificate,
     charge::{Charge, Sampler, Stage},
-    error::Error,
     lattice::Lattice,
     progress::{Watch, tell},
     release::{BoundedSum, Door},
 };
+use quietly_data::Private;
+use quietly_engine::error::Error;
+use quietly_noise::Key;
+use serde::Serialize;
+
+use super::{gradient, network::Network, patches::Images};
 
 /// The one question.
 pub(crate) const PURPOSE: &str = "gradients, each clipped";
@@ -164,7 +164,7 @@ impl PatchPlan {
     /// The noise over what one picture can add.
     fn multiplier(&self) -> f64 {
         match self.stages[0].charges[0].mechanism {
-            crate::charge::Mechanism::Gaussian { noise } => noise,
+            quietly_core::charge::Mechanism::Gaussian { noise } => noise,
             _ => unreachable!("a descent asks for sums"),
         }
     }
@@ -227,7 +227,7 @@ impl PatchPlan {
     /// One step along a released sum.
     pub(crate) fn descend(&self, network: &mut Network, released: &[f64]) {
         let step = self.descent.step_size / self.rows as f64;
-        crate::linalg::add(&mut network.weights, released, -step);
+        quietly_engine::linalg::add(&mut network.weights, released, -step);
     }
 }
 

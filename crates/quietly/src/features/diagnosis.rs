@@ -5,10 +5,11 @@
 //! replaced, and (ε, δ) is μ-Gaussian. Neither step size, steps, clip nor width are left in the ratio, which a fresh row
 //! feels as SNR·nμ/Δ. The limits are measured, not proven: `quietly-lab reproduce features` measures them again.
 use quietly_accounting::gaussian_mu;
+use quietly_core::budget::Budget;
+use quietly_engine::error::Error;
 use serde::Serialize;
 
 use super::descent::{Descent, sensitivity};
-use crate::{budget::Budget, error::Error};
 
 /// What a [`Diagnosis`] concludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -17,11 +17,12 @@
 //! A picture is looked at alone: its q depends on it and on the released weights, and on no other picture.
 use std::{ops::Range, thread};
 
+use quietly_core::lattice::{self, Lattice, lowered, raised};
+
 use super::{
     network::{Network, Pass},
     patches::{Image, Images},
 };
-use crate::lattice::{self, Lattice, lowered, raised};
 
 /// What all pictures add up to.
 pub(crate) struct Summed {

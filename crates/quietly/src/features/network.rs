@@ -1,9 +1,9 @@
 //! The two-layer network: m filters for each label, a power of the ReLU, a fixed second layer.
+use quietly_engine::error::Error;
 use quietly_noise::Stream;
 use serde::{Deserialize, Serialize};
 
 use super::patches::{Image, Images, normals};
-use crate::error::Error;
 
 /// f(x) = F₊(x) - F₋(x), where F_j is the mean over m filters w of Σ_p max(<w, x_p>, 0)^q.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,10 +1,9 @@
 //! Pictures as lists of patches, and the paper's law of them (Definition 3.1).
-use quietly_noise::{Key, RoundedNormal, Stream};
-
-use crate::{
+use quietly_engine::{
     error::Error,
     linalg::{add, dot, norm},
 };
+use quietly_noise::{Key, RoundedNormal, Stream};
 
 /// Pictures with labels -1 and 1, each a list of as many patches of as many numbers.
 #[derive(Clone)]

@@ -21,19 +21,21 @@
 use std::ops::ControlFlow;
 
 use quietly_accounting::{Event, Neighbours};
-use quietly_data::{Block, Encoding, Private, Source};
-use serde::Serialize;
-
-use super::{network::inner, patches::normals};
-use crate::{
+use quietly_core::{
     budget::Budget,
     certificate::Certificate,
     charge::{Charge, Sampler, Stage},
-    error::Error,
-    linalg::{add, dot},
     paid::Paid,
     release::{BoundedSum, Door, Sensitivity},
 };
+use quietly_data::{Block, Encoding, Private, Source};
+use quietly_engine::{
+    error::Error,
+    linalg::{add, dot},
+};
+use serde::Serialize;
+
+use super::{network::inner, patches::normals};
 
 /// The one question.
 const PURPOSE: &str = "class means, counts and squares";
@@ -201,7 +203,7 @@ impl Release {
         sums: Private<Vec<i128>>,
         door: &mut Door,
     ) -> Result<Separation, Error> {
-        let sum = sums.map(|sums| sums.into_iter().map(crate::lattice::clamped).collect());
+        let sum = sums.map(|sums| sums.into_iter().map(quietly_core::lattice::clamped).collect());
         let what = BoundedSum::new(sum, Sensitivity::l2(bound(self.neighbours), 1.0 / UNITS));
         let (noisy, noise) = door.sum(PURPOSE, what)?;
         let (means, rest) = noisy.split_at(2 * self.layout.size());

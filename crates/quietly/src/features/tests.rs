@@ -2,7 +2,9 @@
 use std::ops::ControlFlow;
 
 use quietly_accounting::{Neighbours, gaussian_mu};
+use quietly_core::{budget::Budget, lattice::Lattice, random::Random, release::Door};
 use quietly_data::Private;
+use quietly_engine::linalg::norm;
 use quietly_noise::Key;
 
 use super::{
@@ -10,7 +12,6 @@ use super::{
     network::Pass,
     *,
 };
-use crate::{Budget, lattice::Lattice, linalg::norm, pass::random::Random, release::Door};
 
 const SMALL: Descent =
     Descent { filters: 3, power: 3.0, steps: 40, step_size: 0.05, start: 0.3, clip: 0.1 };

@@ -15,11 +15,12 @@
 //! the same in any order and on any number of threads.
 use std::thread;
 
+use quietly_core::lattice::{self, Lattice, lowered, raised};
+
 use super::{
     network::{ConvNet, Each, Pass, Walk},
     pictures::{Picture, Pictures},
 };
-use crate::lattice::{self, Lattice, lowered, raised};
 
 /// The sum of the clipped gradients of some pictures, in units of the lattice.
 pub(super) fn clipped(

@@ -2,6 +2,7 @@
 //!
 //! Three times a convolution, a group norm, tanh and a mean of 2x2 pixels, then one dense layer: "ConvNet-S" with its 19 546
 //! weights on pictures of 32x32 pixels. Whatever is computed for a picture hangs on it and on the weights alone.
+use quietly_engine::error::Error;
 use quietly_noise::Key;
 use serde::Serialize;
 
@@ -10,7 +11,7 @@ use super::{
     norm::{GroupNorm, bent, pool, unpool},
     pictures::{Picture, Pictures},
 };
-use crate::{error::Error, features::normals};
+use crate::features::normals;
 
 /// How many blocks there are.
 const BLOCKS: usize = 3;

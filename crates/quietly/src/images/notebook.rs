@@ -39,10 +39,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use quietly_engine::error::Error;
 use quietly_noise::Key;
 
 use super::network::ConvNet;
-use crate::error::Error;
 
 /// How the first line of a page begins.
 const MAGIC: &[u8; 16] = b"quietly page 2.\n";

@@ -1,7 +1,8 @@
 //! Pictures with classes: read, made up, and made worse.
+use quietly_engine::error::Error;
 use quietly_noise::Key;
 
-use crate::{error::Error, features::normals};
+use crate::features::normals;
 
 /// Pictures of one size, each of some class.
 #[derive(Clone)]

@@ -1,7 +1,9 @@
 //! The layers against finite differences, and gradients on the lattice.
 use std::{fs, ops::ControlFlow, time::Instant};
 
+use quietly_core::{budget::Budget, lattice::Lattice, progress::Progress, random::Random};
 use quietly_data::Private;
+use quietly_engine::error::Error;
 use quietly_noise::Key;
 
 use super::{
@@ -12,9 +14,6 @@ use super::{
     notebook::Notebook,
     pictures::{Pasted, Picture, Pictures},
     training::{ImagePlan, ImageTraining},
-};
-use crate::{
-    budget::Budget, error::Error, lattice::Lattice, pass::random::Random, progress::Progress,
 };
 
 fn numbers(random: &mut Random, count: usize) -> Vec<f32> {
@@ -252,7 +251,7 @@ fn no_gradient_is_longer_than_the_clip() {
                     (0..width).map(|_| size * random.number() as f32).collect();
                 let mut sum = vec![0; width];
                 let count = add(&gradient, &lattice, &mut sum);
-                let lowered = |s: &i64| i128::from(crate::lattice::lowered(*s, count));
+                let lowered = |s: &i64| i128::from(quietly_core::lattice::lowered(*s, count));
                 let square: i128 = sum.iter().map(|s| lowered(s).pow(2)).sum();
                 let most = i128::from(lattice.bound()).pow(2);
                 assert!(square <= most, "{clip} {width} {square}");
@@ -266,7 +265,7 @@ fn no_gradient_is_longer_than_the_clip() {
     for bad in [[f32::NAN, 1.0], [f32::INFINITY, 0.0], [1.0, f32::NEG_INFINITY], [0.0, 0.0]] {
         let mut sum = vec![5, 5];
         let count = add(&bad, &lattice, &mut sum);
-        assert!(sum.iter().all(|s| crate::lattice::lowered(*s, count) == 5), "{bad:?}");
+        assert!(sum.iter().all(|s| quietly_core::lattice::lowered(*s, count) == 5), "{bad:?}");
     }
 }
 

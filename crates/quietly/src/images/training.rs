@@ -2,7 +2,16 @@
 use std::fmt;
 
 use quietly_accounting::{Neighbours, calibrate};
+use quietly_core::{
+    budget::Budget,
+    certificate::Certificate,
+    charge::{self, Charge, Sampler, Stage},
+    lattice::Lattice,
+    progress::{Watch, tell},
+    release::{BoundedSum, Door},
+};
 use quietly_data::Private;
+use quietly_engine::error::Error;
 use quietly_noise::Key;
 use serde::Serialize;
 
@@ -11,15 +20,6 @@ use super::{
     network::{ConvNet, ConvShape},
     notebook::{Notebook, Page},
     pictures::Pictures,
-};
-use crate::{
-    budget::Budget,
-    certificate::Certificate,
-    charge::{self, Charge, Sampler, Stage},
-    error::Error,
-    lattice::Lattice,
-    progress::{Watch, tell},
-    release::{BoundedSum, Door},
 };
 
 /// The one question.
@@ -120,7 +120,7 @@ pub struct ImagePlan {
     #[serde(flatten)]
     sampler: Sampler,
     stages: Vec<Stage>,
-    #[serde(with = "crate::budget::endless")]
+    #[serde(with = "quietly_core::budget::endless")]
     epsilon: f64,
 }
 

@@ -1,8 +1,7 @@
 //! The ε-δ curve of a certificate, drawn into the page.
-use crate::{
-    certificate::Certificate,
-    svg::{Axis, COLOURS, Canvas, Plot},
-};
+use quietly_core::certificate::Certificate;
+
+use crate::svg::{Axis, COLOURS, Canvas, Plot};
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 300.0;

@@ -1,7 +1,10 @@
 use quietly_accounting::Neighbours;
+use quietly_core::{budget::Budget, certificate::Certificate};
+use quietly_engine::link::Link;
 use quietly_noise::{Key, Source};
 
-use crate::{Budget, Certificate, Link, Method, Regression};
+use super::Label;
+use crate::{method::Method, plan::Regression};
 
 fn certificate(epsilon: f64, unit: &str, source: Option<Source>) -> Certificate {
     let budget = Budget::new(epsilon, 1e-6).unwrap().under(Neighbours::ReplaceOne);
@@ -92,7 +95,8 @@ fn what_a_user_typed_is_text_and_nothing_else() {
 fn the_curve_is_drawn_through_the_point_that_was_spent() {
     let certificate = good();
     let label = certificate.label();
-    let line = label.split("<polyline points=\"").nth(1).unwrap().split('"').next().unwrap();
+    // The first line is that of the axes.
+    let line = label.split("<polyline points=\"").nth(2).unwrap().split('"').next().unwrap();
     let points: Vec<(f64, f64)> = line
         .split(' ')
         .map(|point| point.split_once(',').unwrap())
@@ -126,8 +130,11 @@ fn a_fixed_seed_and_no_privacy_at_all_are_shouted() {
 /// Pure budgets and budgets too small to ask anything have no curve; the page stands without.
 #[test]
 fn a_label_without_a_curve_says_so() {
-    let plan =
-        crate::Convex::new(crate::Loss::Logistic).plan(20_000, 3, Budget::pure(1.0).unwrap());
+    let plan = crate::plan::Convex::new(quietly_glm::Loss::Logistic).plan(
+        20_000,
+        3,
+        Budget::pure(1.0).unwrap(),
+    );
     let pure = plan.unwrap().certificate("row", None).unwrap().label();
     assert!(pure.contains("holds with delta 0") && !pure.contains("<svg"), "{pure}");
     let small = Budget::new(0.001, 1e-9).unwrap();

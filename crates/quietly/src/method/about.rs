@@ -1,8 +1,8 @@
 //! What there is to say about every method.
+use quietly_engine::link::Link;
 use serde::Serialize;
 
 use super::Method;
-use crate::link::Link;
 
 /// A method as `quietly methods` shows it.
 #[derive(Clone, Copy, Debug, Serialize)]

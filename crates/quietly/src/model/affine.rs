@@ -1,6 +1,6 @@
 //! The weighted sum of a model in other coordinates: of features as the schema encodes them, and of columns in their own units.
 //!
-//! Some models see rows through a [`RowMap`](crate::RowMap): x becomes z = P(x - m), and is clipped to a radius where it is farther out. For rows
+//! Some models see rows through a [`RowMap`](quietly_glm::RowMap): x becomes z = P(x - m), and is clipped to a radius where it is farther out. For rows
 //! that are not clipped, w·z + b = (wP)·x + (b - wP·m), which is what stands here. Rows that are clipped are predicted as if they were nearer.
 use quietly_data::Kind;
 

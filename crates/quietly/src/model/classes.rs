@@ -1,8 +1,9 @@
 //! What a classifier makes of a row.
 use std::borrow::Cow;
 
+use quietly_engine::link::{Link, sigmoid};
+
 use super::Model;
-use crate::link::{Link, sigmoid};
 
 /// What a classifier says about one row.
 #[derive(Clone, Debug, PartialEq)]

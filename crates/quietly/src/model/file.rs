@@ -4,12 +4,14 @@
 //! that of the rest. That is consistency, and no signature: whoever changes all of it alike, the digest included, is not found out.
 use std::path::Path;
 
+use quietly_core::certificate::Certificate;
 use quietly_data::{is_hidden, name_problem};
+use quietly_engine::error::Error;
+use quietly_linear::design::Reach;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::{FORMAT, Model, VERSION, unique::Unique, v3};
-use crate::{certificate::Certificate, design::Reach, error::Error};
 
 /// The field of the digest.
 const DIGEST: &str = "digest";

@@ -1,9 +1,8 @@
 //! Reads plans of model files of versions 1 to 3, and plan files of their time: maps their fields to those of today.
 //!
 //! Nothing is trusted here: what comes out is checked and priced as any other file.
+use quietly_core::rows_used::ROWS_USED;
 use serde_json::{Map, Value, json};
-
-use crate::rows_used::ROWS_USED;
 
 /// Rewrites a plan as those versions wrote it. A plan of today is left as it is.
 pub(crate) fn rewrite_plan(plan: &mut Value) {

@@ -1,18 +1,18 @@
 //! Planning convex losses: every error is raised here, before any row is read.
 use quietly_accounting::gaussian_mu;
+use quietly_core::budget::Budget;
+use quietly_engine::{
+    algorithm::{Planned, Shape},
+    error::Error,
+};
+use quietly_glm::{
+    self, ConvexMethod, Growth, Localisation, Loss, Minimiser, NoisyGradients,
+    ObjectivePerturbation, OutputPerturbation, Program, Regulariser, Set, bolt_on, descent, mu,
+    planned, scaling,
+};
 
 use super::Plan;
-use crate::{
-    algorithm::{Planned, Shape},
-    budget::Budget,
-    convex::{
-        self, ConvexMethod, Growth, Localisation, Loss, Minimiser, NoisyGradients,
-        ObjectivePerturbation, OutputPerturbation, Program, Regulariser, Set, bolt_on, descent, mu,
-        planned, scaling,
-    },
-    error::Error,
-    method::Method,
-};
+use crate::method::Method;
 
 mod small;
 
@@ -22,7 +22,7 @@ mod small;
 /// use quietly::{Budget, Convex, Loss};
 ///
 /// let plan = Convex::new(Loss::Logistic).plan(20_000, 10, Budget::new(1.0, 1e-5)?)?;
-/// assert!(plan.epsilon <= 1.0);
+/// assert!(plan.epsilon() <= 1.0);
 /// # Ok::<(), quietly::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -179,12 +179,12 @@ impl Convex {
         let mu = mu(&problem, shape, budget);
         if let Some(gradients) = noisy_gradients(method) {
             let warnings = descent::plan(gradients, &mut problem, shape, budget, mu)?;
-            let planned = convex::planned(gradients, problem, shape, budget)?;
+            let planned = planned(gradients, problem, shape, budget)?;
             return Ok(Planned { warnings, ..planned }.into());
         }
         if let Some(localisation) = localisation(method) {
             let warnings = localisation.plan(&mut problem, shape, budget, mu)?;
-            let planned = convex::planned(localisation, problem, shape, budget)?;
+            let planned = planned(localisation, problem, shape, budget)?;
             return Ok(Planned { warnings, ..planned }.into());
         }
         Ok(match method {

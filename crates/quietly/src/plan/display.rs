@@ -1,13 +1,14 @@
 //! A plan in words.
 use std::fmt;
 
-use super::Plan;
-use crate::{
-    any_algorithm::AnyAlgorithm,
+use quietly_core::{
     charge::{Mechanism, Sampler},
-    design::Reach,
     privacy_plan::UncheckedPlan,
 };
+use quietly_linear::design::Reach;
+
+use super::Plan;
+use crate::any_algorithm::AnyAlgorithm;
 
 impl<P: AsRef<UncheckedPlan>> fmt::Display for Plan<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,20 +1,18 @@
 //! Running a plan on any backend: rows in parts, on other machines, or both.
-use quietly_data::Encoding;
-
-use super::Plan;
-use crate::{
-    algorithm::{Access, Algorithm, Data},
-    allocation::Allocation,
-    backend::{Backend, ReadSpec},
-    charge::Sampler,
-    error::Error,
-    expand::Expansion,
-    journal::Journal,
-    model::Model,
-    paid::Paid,
-    progress::Watch,
+use quietly_core::{
+    allocation::Allocation, charge::Sampler, journal::Journal, paid::Paid, progress::Watch,
     release::Door,
 };
+use quietly_data::Encoding;
+use quietly_engine::{
+    algorithm::{Access, Algorithm, Data},
+    backend::{Backend, ReadSpec},
+    error::Error,
+    expand::Expansion,
+};
+
+use super::Plan;
+use crate::model::Model;
 
 /// The rows of a backend, and what is known about them.
 pub struct Elsewhere<'a> {

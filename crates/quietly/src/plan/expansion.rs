@@ -1,13 +1,13 @@
 //! Plans whose rows are expanded first.
+use quietly_core::privacy_plan::UncheckedPlan;
 use quietly_data::Source;
-
-use super::Plan;
-use crate::{
-    any_algorithm::AnyAlgorithm,
+use quietly_engine::{
     error::Error,
     expand::{Expander, Expansion},
-    privacy_plan::UncheckedPlan,
 };
+
+use super::Plan;
+use crate::any_algorithm::AnyAlgorithm;
 
 impl Plan {
     /// The same plan for rows that an expansion makes of those of a table. It must have been made for as many features as a row

@@ -1,15 +1,32 @@
 //! Planning networks.
-use super::Plan;
-use crate::{budget::Budget, error::Error, kan::Kan};
+use quietly_core::budget::Budget;
+use quietly_engine::error::Error;
+use quietly_kan::Kan;
 
-impl Kan {
-    /// The plan for about `rows` rows.
+use super::Plan;
+
+impl Plan {
+    /// The plan of a network for about `rows` rows.
+    ///
+    /// ```
+    /// use quietly::{Budget, Key, Plan, Private, Table, kan::{Input, Kan, NetworkLoss, NetworkShape}};
+    /// use std::ops::ControlFlow;
+    ///
+    /// let shape = NetworkShape::new(vec![Input::Spline; 2], NetworkLoss::Logistic);
+    /// let plan = Plan::kan(&Kan::new(shape), 50, Budget::new(1.0, 1e-5)?)?;
+    /// let rows = Private::new(Table::new(2, vec![0.5, -0.5, 0.1, 0.9], vec![0.0, 1.0]));
+    /// let quiet = &mut |_| ControlFlow::Continue(());
+    /// let trained = plan.train(&rows, (0.0, 1.0), Key::from_seed(1), 1, quiet)?;
+    /// let curve: Vec<f64> = [-1.0, 0.0, 1.0].map(|x| trained.function(0, 5, x)).into();
+    /// assert!(curve.iter().all(|y| y.is_finite()));
+    /// # Ok::<(), quietly::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
     /// [`Error::Parameter`] for anything that does not go together, [`Error::TooLarge`] for networks that do not fit,
     /// [`Error::Accounting`] if the budget cannot be met.
-    pub fn plan(&self, rows: u64, budget: Budget) -> Result<Plan, Error> {
-        Plan::for_unit(budget, |budget| Ok(self.draft(rows, budget)?.into()))
+    pub fn kan(network: &Kan, rows: u64, budget: Budget) -> Result<Plan, Error> {
+        Plan::for_unit(budget, |budget| Ok(network.draft(rows, budget)?.into()))
     }
 }

@@ -1,20 +1,22 @@
 //! Planning regressions: every error is raised here, before any row is read.
 use quietly_accounting::Neighbours;
-
-use super::Plan;
-use crate::{
+use quietly_core::budget::Budget;
+use quietly_engine::{
     algorithm::{Algorithm, Planned, Shape},
-    budget::Budget,
-    design::{Design, Reach},
     error::Error,
+    link::Link,
+    metric::WIDEST,
+};
+use quietly_linear::{
+    design::{Design, Reach},
     exact::LeastSquares,
     full_batch::FullBatch,
-    link::Link,
-    method::Method,
-    metric::WIDEST,
     one_pass::{self, OnePass},
     recipes::{self, AdaSsp, BoostedAdaSsp, Paper, Parameters, TukeyEm},
 };
+
+use super::Plan;
+use crate::method::Method;
 
 /// Tables that would take more than this are streamed, unless one asks otherwise.
 const IN_MEMORY: f64 = 8e9;
@@ -25,7 +27,7 @@ const IN_MEMORY: f64 = 8e9;
 /// use quietly::{Budget, Link, Regression};
 ///
 /// let plan = Regression::new(Link::Linear).plan(20_000, 10, Budget::new(1.0, 1e-5)?)?;
-/// assert!(plan.epsilon <= 1.0);
+/// assert!(plan.epsilon() <= 1.0);
 /// println!("{plan}");
 /// # Ok::<(), quietly::Error>(())
 /// ```

@@ -1,21 +1,25 @@
 //! Running a plan: from a table to weights, from a file to a model.
 use std::ops::ControlFlow;
 
+use quietly_core::{
+    paid::Paid,
+    progress::{Progress, Watch, tell},
+    release::Door,
+};
 use quietly_data::{Encoding, Private, Source, Sparse, Table, Target};
+use quietly_engine::{
+    algorithm::{Algorithm, Data, Run},
+    backend::{Backend, Borrowed, Spilled},
+    error::Error,
+};
+use quietly_glm::Weights;
+use quietly_kan::Trained;
 use quietly_noise::Key;
 
 use super::Plan;
 use crate::{
-    algorithm::{Algorithm, Data, Run},
     any_algorithm::{AnyAlgorithm, Fitted},
-    backend::{Backend, Borrowed, Spilled},
-    convex::Weights,
-    error::Error,
-    kan::Trained,
     model::Model,
-    paid::Paid,
-    progress::{Progress, Watch, tell},
-    release::Door,
 };
 
 /// Bytes of a table in memory that may be copied: what a reader holds of a file at one time.
@@ -81,7 +85,7 @@ impl Plan {
         Ok(learnt.outputs.into_iter().next().expect("a regression has one output"))
     }
 
-    /// Fits a table in memory with a plan that [`Convex`](crate::Convex) made. Targets are the numbers of classes, or lie in
+    /// Fits a table in memory with a plan that [`Convex`](crate::plan::Convex) made. Targets are the numbers of classes, or lie in
     /// `range`.
     ///
     /// # Errors
@@ -129,7 +133,7 @@ impl Plan {
         Ok(self.fit_data(door, Data::Sparse(rows), range, watch)?.weights())
     }
 
-    /// Trains a network on a table in memory with a plan that [`Kan`](crate::kan::Kan) made. Targets are the numbers of
+    /// Trains a network on a table in memory with a plan that [`Kan`](quietly_kan::Kan) made. Targets are the numbers of
     /// classes, or lie in `range`.
     ///
     /// # Errors

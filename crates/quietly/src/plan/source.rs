@@ -1,8 +1,9 @@
 //! What is public about a table, checked before a fit is charged.
 use quietly_data::{Encoding, Schema, Source};
+use quietly_engine::{backend::spilled, error::Error};
 
 use super::Plan;
-use crate::{any_algorithm::AnyAlgorithm, backend::spilled, error::Error};
+use crate::any_algorithm::AnyAlgorithm;
 
 impl Plan {
     /// Whether a fit of this table can fail only by what is in its rows, or by the machine: names and types of columns fit

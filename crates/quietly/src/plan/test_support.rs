@@ -1,18 +1,12 @@
 //! What unit tests see of a plan.
+use quietly_core::{privacy_plan::UncheckedPlan, progress::Watch, release::Door};
 use quietly_data::{Private, Table};
+use quietly_engine::{algorithm::Data, error::Error, expand::Expansion};
+use quietly_glm::{Program, Weights};
+use quietly_kan::Training;
 
 use super::{Plan, PlanRecord};
-use crate::{
-    algorithm::Data,
-    any_algorithm::{AnyAlgorithm, Fitted},
-    convex::{Program, Weights},
-    error::Error,
-    expand::Expansion,
-    kan::Training,
-    privacy_plan::UncheckedPlan,
-    progress::Watch,
-    release::Door,
-};
+use crate::any_algorithm::{AnyAlgorithm, Fitted};
 
 impl Plan {
     pub(crate) fn program(&self) -> &Program {

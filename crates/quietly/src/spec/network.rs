@@ -1,16 +1,13 @@
 //! The plan of a network.
+use quietly_core::{budget::Budget, charge::Mixing};
 use quietly_data::{Encoding, Kind};
+use quietly_engine::error::Error;
+use quietly_kan::{
+    Average, Clip, Input, Kan, LastLayer, NetworkLoss, NetworkNoise, NetworkShape, Sampling,
+};
 
 use super::{ModelSpec, unknown};
-use crate::{
-    budget::Budget,
-    charge::Mixing,
-    error::Error,
-    kan::{
-        Average, Clip, Input, Kan, LastLayer, NetworkLoss, NetworkNoise, NetworkShape, Sampling,
-    },
-    plan::Plan,
-};
+use crate::plan::Plan;
 
 /// Residuals count in full up to this part of half the target's range.
 const ROBUST: f64 = 0.25;
@@ -55,7 +52,7 @@ impl ModelSpec {
         if let Some(size) = self.step_size {
             kan = kan.step_size(size);
         }
-        kan.plan(rows, budget)
+        Plan::kan(&kan, rows, budget)
     }
 
     fn shape(&self, encoding: &Encoding) -> Result<NetworkShape, Error> {

@@ -2,8 +2,9 @@
 //! Python package its arguments.
 use std::fmt::Write as _;
 
+use quietly_engine::error::Error;
+
 use super::Family;
-use crate::error::Error;
 
 /// What kind of value a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(told(log(), (-6.2, -0.9)), "1e-6 1e-5 1e-4 1e-3 0.01 0.1");
         assert_eq!(told(log(), (0.38, 0.41)), "2.4 2.45 2.5 2.55");
         assert_eq!(told(Axis::linear(""), (-0.1, 1.05)), "0 0.2 0.4 0.6 0.8 1");
-        assert_eq!(told(Axis::linear(""), (0.0, 3e-5)), "0 5e-6 1e-5 1.5e-5 2e-5 2.5e-5 3e-5");
+        assert_eq!(told(Axis::linear(""), (0.0, 3e-5)), "0 1e-5 2e-5 3e-5");
     }
 
     #[test]

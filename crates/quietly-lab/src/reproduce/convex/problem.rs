@@ -229,7 +229,11 @@ impl Entrant {
             convex = convex.known_radius();
         }
         let budget = Budget::new(epsilon, delta(rows));
-        Some(budget.and_then(|b| convex.plan(rows as u64, width, b.under(Neighbours::ReplaceOne))))
+        Some(
+            budget
+                .map_err(Into::into)
+                .and_then(|b| convex.plan(rows as u64, width, b.under(Neighbours::ReplaceOne))),
+        )
     }
 }
 

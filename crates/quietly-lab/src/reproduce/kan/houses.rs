@@ -90,7 +90,8 @@ impl Houses {
         Ok(match way {
             0 => {
                 let loss = NetworkLoss::Huber { width: 0.25 };
-                Kan::new(NetworkShape::new(vec![Input::Spline; width], loss)).plan(rows, budget)?
+                let kan = Kan::new(NetworkShape::new(vec![Input::Spline; width], loss));
+                Plan::kan(&kan, rows, budget)?
             }
             1 => {
                 let splines = Expansion::splines(&self.encoding, 6);

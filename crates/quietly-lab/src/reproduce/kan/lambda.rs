@@ -207,6 +207,6 @@ fn cost(way: Way, epsilon: f64) -> Result<f64, Failure> {
         }
         Way::Default | Way::Logistic | Way::Twin => return Ok(f64::NAN),
     };
-    let plan = kan.plan(ROWS, Budget::new(epsilon, DELTA)?)?;
+    let plan = quietly::Plan::kan(&kan, ROWS, Budget::new(epsilon, DELTA)?)?;
     Ok(plan.noise_over_signal().unwrap_or(f64::NAN) / batches as f64)
 }

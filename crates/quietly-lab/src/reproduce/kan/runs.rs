@@ -78,7 +78,7 @@ impl Way {
                 return Ok(plan.expanding(splines)?);
             }
         };
-        Ok(kan.plan(rows, budget)?)
+        Ok(Plan::kan(&kan, rows, budget)?)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The claim about one row, attacked; and estimates against the truth.
+use quietly_core::random::Random;
 use quietly_noise::Key;
 
 use super::*;
-use crate::pass::random::Random;
 
 fn moved(a: &[i128], b: &[i128]) -> f64 {
     (a.iter().zip(b).map(|(a, b)| (a - b).pow(2)).sum::<i128>() as f64).sqrt() / UNITS

@@ -7,8 +7,11 @@
 //!
 //! All of it is public. On two small tables and at three budgets (the contest of `quietly-lab reproduce kan`) a quarter to one of nμ
 //! did about as well, and steps longer than [`LONGEST_STEP`] do not settle where classes overlap.
+use quietly_core::budget::Budget;
+use quietly_glm::Loss;
+
 use super::Convex;
-use crate::{budget::Budget, convex::Loss, method::Method};
+use crate::method::Method;
 
 /// ηT over nμ.
 const REACH: f64 = 0.75;
@@ -47,8 +50,10 @@ impl Convex {
 
 #[cfg(test)]
 mod tests {
+    use quietly_glm::Set;
+
     use super::*;
-    use crate::{convex::Set, plan::Plan};
+    use crate::plan::Plan;
 
     fn plan(convex: Convex, rows: u64, epsilon: f64) -> Plan {
         convex.plan(rows, 64, Budget::new(epsilon, 1e-5).unwrap()).unwrap()

@@ -1,0 +1,27 @@
+//! How the rows of a partitioned table came to their steps: part of a certificate.
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How records came to their steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Allocation {
+    /// What tells it from others.
+    pub id: String,
+    /// How many steps there are.
+    pub steps: u64,
+    /// Where the steps came from.
+    pub randomness: String,
+    /// From a fixed seed: not for release.
+    pub test_only: bool,
+}
+
+impl fmt::Display for Allocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Allocation { id, steps, randomness, .. } = self;
+        write!(
+            f,
+            "each row in one of {steps}, by its place: allocation {id}, {randomness}, which was then deleted"
+        )
+    }
+}

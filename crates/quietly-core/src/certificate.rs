@@ -1,0 +1,486 @@
+//! The proof that goes with a model: what was promised, what was spent, and on what grounds.
+use std::fmt;
+
+use quietly_accounting::Neighbours;
+use quietly_noise::Source;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    allocation::Allocation,
+    budget::Budget,
+    charge::{Charge, Mechanism, Sampler, Stage, event, goes_with, pure_epsilon},
+    error::Error,
+    remembered,
+    rows_used::RowsUsed,
+    selection::Tuned,
+};
+
+/// What a release promises, and why.
+///
+/// It holds no data: everything in it is known before the first row is read, but for where the
+/// randomness came from and for [`rows_used`](Self::rows_used), which is a release.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Certificate {
+    /// What was asked for.
+    pub asked: Budget,
+    /// The certified upper bound on ε at the δ asked for.
+    #[serde(with = "crate::budget::endless")]
+    pub epsilon: f64,
+    /// What one row is: the unit of privacy.
+    pub unit: String,
+    /// Which rows each step saw.
+    #[serde(flatten)]
+    pub sampler: Sampler,
+    /// Every question that was put to the data, stage by stage.
+    pub stages: Vec<Stage>,
+    /// The theorem behind ε.
+    pub accountant: String,
+    /// (δ, ε): the whole curve.
+    pub curve: Vec<(f64, f64)>,
+    /// How it was chosen among others, if it was: the stages are then those of one trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuning: Option<Tuned>,
+    /// About how many rows were used: one of the releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_used: Option<RowsUsed>,
+    /// What was taken to be public.
+    pub public: Vec<String>,
+    /// Where the noise came from.
+    pub randomness: String,
+    /// How rows came to their steps, where that was done before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocation: Option<Allocation>,
+    /// Made with a fixed seed, or without any noise: not for release.
+    pub test_only: bool,
+    /// What no part of this promises.
+    pub not_covered: Vec<String>,
+    /// The version that made it.
+    pub made_by: String,
+}
+
+/// What differential privacy does not promise, whoever computes it.
+const NOT_COVERED: [&str; 4] = [
+    "facts about the population that hold with or without any one of its members",
+    "more rows than the unit has: k units cost k times epsilon, at a larger delta",
+    "other releases from the same table: their epsilons and deltas add up",
+    "who can read the table, or the machine's memory or clock during the fit",
+];
+
+/// The same in files of earlier versions, which are still read.
+const NOT_COVERED_BEFORE: [&str; 4] = [
+    NOT_COVERED[0],
+    "several rows of one person, unless the unit says so: k rows cost k times epsilon, at a larger delta",
+    NOT_COVERED[2],
+    "who can read the table, the machine's memory or its clock while the model is made",
+];
+
+/// What stands in place of a theorem where none is needed, and the simplest ones.
+const NO_NOISE: &str = "none: no noise was added";
+const NOTHING_ASKED: &str = "none needed: nothing was asked of the data";
+const PURE: &str = "pure epsilons add up; of parts the dearest counts";
+/// What stands before the theorem of a trial.
+pub const SELECTION: &str = "private selection over ";
+
+/// How wide the text is.
+const WIDTH: usize = 80;
+
+impl Certificate {
+    /// The certificate of a run that went through `stages` under `sampler`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Accounting`] if no theorem covers it.
+    pub fn new(
+        asked: Budget,
+        sampler: Sampler,
+        stages: &[Stage],
+        public: Vec<String>,
+        unit: &str,
+        source: Option<Source>,
+    ) -> Result<Self, Error> {
+        Self::priced(asked, sampler, stages, None, public, unit, source)
+    }
+
+    /// The same where the accountant has told ε and its theorem before.
+    pub fn priced(
+        asked: Budget,
+        sampler: Sampler,
+        stages: &[Stage],
+        price: Option<(f64, &'static str)>,
+        public: Vec<String>,
+        unit: &str,
+        source: Option<Source>,
+    ) -> Result<Self, Error> {
+        let mut certificate = Certificate {
+            asked,
+            epsilon: f64::INFINITY,
+            unit: unit.into(),
+            sampler,
+            stages: stages.to_vec(),
+            accountant: NO_NOISE.into(),
+            curve: Vec::new(),
+            tuning: None,
+            rows_used: None,
+            public,
+            randomness: source.map_or("none".into(), |s| s.to_string()),
+            allocation: None,
+            test_only: !source.is_some_and(|s| s.is_private()),
+            not_covered: NOT_COVERED.map(String::from).to_vec(),
+            made_by: concat!("quietly ", env!("CARGO_PKG_VERSION")).into(),
+        };
+        // The stages are those of one row, of which a unit may have several.
+        let (one, group) = (asked.of_one_row()?, asked.group());
+        if asked.is_private() && stages.is_empty() {
+            certificate.epsilon = 0.0;
+            certificate.accountant = NOTHING_ASKED.into();
+        } else if asked.is_pure() {
+            let price = pure_epsilon(sampler, stages, asked.neighbours());
+            let price = group.epsilon(price.expect("a plan with delta 0 asks nothing else"));
+            assert!(price <= asked.epsilon(), "a plan never costs more than was asked");
+            certificate.epsilon = price;
+            certificate.accountant = PURE.into();
+            certificate.curve = vec![(0.0, price)];
+        } else if asked.is_private() {
+            let (epsilon, theorem) = match price {
+                Some(price) => price,
+                None => {
+                    let event = event(sampler, stages)?;
+                    let price = quietly_accounting::epsilon(&event, one.neighbours(), one.delta())?;
+                    (price.upper, price.method)
+                }
+            };
+            let epsilon = group.epsilon(epsilon);
+            assert!(epsilon <= asked.epsilon(), "a plan never costs more than was asked");
+            (certificate.epsilon, certificate.accountant) = (epsilon, theorem.into());
+            let curve = remembered::curve(sampler, stages, asked.neighbours())?;
+            let curve = curve.into_iter().map(|point| group.point(point));
+            certificate.curve = curve.filter(|(d, e)| *d < 1.0 && e.is_finite()).collect();
+        }
+        Ok(certificate)
+    }
+
+    /// Says that names of features came from the table.
+    pub fn add_header(&mut self) {
+        self.public.push("the names in the table's first line".into());
+    }
+
+    /// Says which files were read. Names are without folders and hold no hidden character.
+    ///
+    /// Sizes are left out: they are exact functions of the rows.
+    pub fn add_files(&mut self, names: &[String]) {
+        const MOST: usize = 20;
+        let mut files: Vec<String> = names.iter().take(MOST).cloned().collect();
+        if names.len() > MOST {
+            files.push(format!("and {} more", names.len() - MOST));
+        }
+        if !files.is_empty() {
+            self.public.push(format!("the files that were read: {}", files.join(", ")));
+        }
+    }
+
+    /// Records how rows came to their steps.
+    pub fn record(&mut self, allocation: &Allocation) {
+        self.test_only |= allocation.test_only;
+        self.allocation = Some(allocation.clone());
+        self.not_covered.push(
+            "whoever can tell the steps of rows from random ones, by reading the prepared table or by breaking ChaCha20"
+                .into(),
+        );
+    }
+
+    /// Whether the questions that are listed cost what is said, by the accountant once more, and the rest says what the parts are: a file
+    /// can be changed.
+    ///
+    /// That is consistency, and no signature: a change of all parts alike is not found out.
+    pub fn adds_up(&self) -> bool {
+        let Certificate { asked, sampler, stages, .. } = self;
+        let Ok(one) = asked.of_one_row() else { return false };
+        let known = |price: Option<f64>, theorem: &'static str| price.map(|price| (price, theorem));
+        let price = if !asked.is_private() {
+            known(Some(f64::INFINITY), NO_NOISE)
+        } else if let Some(tuned) = &self.tuning {
+            let price = match stages.is_empty() {
+                true => tuned.price(None, &one),
+                false => event(*sampler, stages).ok().and_then(|e| tuned.price(Some(e), &one)),
+            };
+            known(price, SELECTION)
+        } else if stages.is_empty() {
+            known(Some(0.0), NOTHING_ASKED)
+        } else if asked.is_pure() {
+            known(pure_epsilon(*sampler, stages, asked.neighbours()), PURE)
+        } else {
+            let price =
+                |event| quietly_accounting::epsilon(&event, one.neighbours(), one.delta()).ok();
+            let answer = event(*sampler, stages).ok().and_then(price);
+            answer.map(|answer| (answer.upper, answer.method))
+        };
+        let names = |theorem: &str| match &self.tuning {
+            Some(_) => self.accountant.starts_with(theorem),
+            None => self.accountant == theorem,
+        };
+        let fits = |price: f64| {
+            let price = asked.group().epsilon(price);
+            price <= self.epsilon * (1.0 + 1e-6) && self.epsilon <= asked.epsilon()
+        };
+        let possible = !asked.is_private() || goes_with(*sampler, asked.neighbours());
+        possible
+            && price.is_some_and(|(price, theorem)| fits(price) && names(theorem))
+            && self.has_its_curve()
+            && self.contradiction().is_none()
+    }
+
+    /// Whether nothing in it contradicts the rest, as far as that is known without an accountant.
+    pub fn is_consistent(&self) -> bool {
+        let within = !self.asked.is_private() || self.epsilon <= self.asked.epsilon();
+        within && self.contradiction().is_none()
+    }
+
+    /// What in it cannot stand beside the rest, if anything: found without an accountant.
+    pub fn contradiction(&self) -> Option<&'static str> {
+        let (private, seed) = (Source::OperatingSystem.to_string(), |text: &str| {
+            let number =
+                text.strip_prefix("ChaCha20, fixed seed ")?.strip_suffix(": NOT PRIVATE")?;
+            number.parse::<u64>().ok()
+        });
+        let known = |text: &str| text == private || text == "none" || seed(text).is_some();
+        let allocation = self.allocation.as_ref();
+        let mut sources = allocation.map(|a| &a.randomness).into_iter().chain([&self.randomness]);
+        let lines = |built_in: &[&str]| {
+            let found = self.not_covered.iter().map(String::as_str).take(built_in.len());
+            found.eq(built_in.iter().copied())
+        };
+        let for_tests = self.randomness != private
+            || allocation.is_some_and(|a| a.randomness != private || a.test_only);
+        if !sources.all(|text| known(text)) {
+            Some("its \"randomness\" is none that this program has")
+        } else if self.test_only != for_tests {
+            Some("its \"test_only\" contradicts its \"randomness\"")
+        } else if allocation.is_some_and(|a| a.test_only != (a.randomness != private)) {
+            Some("its \"allocation\" contradicts itself")
+        } else if !lines(&NOT_COVERED) && !lines(&NOT_COVERED_BEFORE) {
+            Some("its \"not_covered\" does not begin with what no certificate covers")
+        } else if self.asked.is_private()
+            && self.stages.is_empty()
+            && self.epsilon != 0.0
+            && self.tuning.is_none()
+        {
+            Some("it lists no question, and a price")
+        } else {
+            None
+        }
+    }
+
+    /// Whether no point of the curve promises more than the questions do.
+    fn has_its_curve(&self) -> bool {
+        let Certificate { asked, sampler, stages, curve, .. } = self;
+        let alone =
+            curve.iter().all(|(d, e)| *d >= asked.delta() && *e >= self.epsilon * (1.0 - 1e-6));
+        if !asked.is_private() || self.tuning.is_some() || asked.is_pure() || stages.is_empty() {
+            return alone;
+        }
+        let Ok(right) = event(*sampler, stages)
+            .and_then(|event| Ok(quietly_accounting::curve(&event, asked.neighbours())?))
+        else {
+            return false;
+        };
+        let right: Vec<_> = right.into_iter().map(|point| asked.group().point(point)).collect();
+        let kept = |(delta, epsilon): &(f64, f64)| {
+            let holds = |(at, least): &(f64, f64)| {
+                *at <= delta * (1.0 + 1e-9) && *epsilon >= least * (1.0 - 1e-6)
+            };
+            right.iter().any(holds)
+        };
+        curve.iter().all(kept)
+    }
+
+    /// What the price means for one unit, in words.
+    ///
+    /// (ε, δ) bounds the accuracy of any guess from even odds by (e^ε + δ)/(1 + e^ε).
+    pub fn odds(&self) -> String {
+        self.odds_of(&self.unit)
+    }
+
+    pub fn odds_of(&self, unit: &str) -> String {
+        let right = 100.0 * (1.0 + self.asked.delta() * (-self.epsilon).exp())
+            / (1.0 + (-self.epsilon).exp());
+        if !self.asked.is_private() || right > 99.94 {
+            return "this model gives no meaningful protection to anybody in the table.".into();
+        }
+        let right = (10.0 * right * (1.0 - 1e-12)).ceil() / 10.0;
+        let unit = if self.asked.rows_per_unit() == 1 { "row" } else { unit };
+        let guess = match self.asked.neighbours() {
+            Neighbours::AddRemove => format!("whether a certain {unit} is in the table"),
+            Neighbours::ReplaceOne => format!("which of two values a certain {unit} has"),
+        };
+        format!(
+            "if someone's guess {guess} was 50 : 50 before, then after seeing the model it is right at most {right:.1} times \
+             in 100."
+        )
+    }
+
+    /// What was spent, as it is printed: four places, never below.
+    pub fn rounded(&self) -> f64 {
+        (self.epsilon * 1e4).ceil() / 1e4
+    }
+
+    /// How a question was answered, in words.
+    pub fn how(&self, charge: &Charge) -> String {
+        match (charge.mechanism, self.asked.neighbours()) {
+            (Mechanism::Gaussian { noise }, _) => {
+                format!("Gaussian noise, {noise:.4} times what one row can add")
+            }
+            (Mechanism::Mixed { noise, mixing }, _) => {
+                format!("Gaussian noise, {noise:.4} times what one row can add, {mixing}")
+            }
+            (Mechanism::Laplace { scale }, _) => {
+                format!("Laplace noise, {scale:.4} times what one row can add in the 1-norm")
+            }
+            (Mechanism::Selection { add_remove: epsilon, .. }, Neighbours::AddRemove)
+            | (Mechanism::Selection { replace_one: epsilon, .. }, Neighbours::ReplaceOne) => {
+                format!("exponential mechanism, epsilon {epsilon:.4}")
+            }
+            (Mechanism::Objective { noise, .. }, _) => {
+                format!(
+                    "objective tilted by Gaussian noise, {noise:.4} times one row's longest gradient"
+                )
+            }
+            (Mechanism::Promise { epsilon, delta }, _) => {
+                format!("proven private as a whole, epsilon {epsilon:.4} and delta {delta:e}")
+            }
+        }
+    }
+
+    /// How it was chosen among other models, if it was.
+    pub fn chosen(&self) -> Option<String> {
+        let tuned = self.tuning.as_ref()?;
+        let by = match tuned.score_noise {
+            Some(noise) => {
+                format!("a sum with Gaussian noise, {noise:.4} times what one row can add")
+            }
+            None => "public rows".into(),
+        };
+        Some(format!(
+            "the above is one trial, and this the best of a random number of them, {} in the mean, of {} candidates: epsilon {:.4} for \
+             a trial and {:.4} for which is best, as told by {by}",
+            tuned.trials, tuned.candidates, tuned.epsilon, tuned.order
+        ))
+    }
+
+    /// What is protected: "whether one row is in the table" and the like.
+    pub fn relation(&self) -> String {
+        self.relation_of(&self.unit)
+    }
+
+    pub fn relation_of(&self, unit: &str) -> String {
+        match (self.asked.neighbours(), self.asked.rows_per_unit()) {
+            (Neighbours::AddRemove, 1) => "whether one row is in the table".into(),
+            (Neighbours::AddRemove, k) => {
+                format!("whether one {unit}, with up to {k} rows, is in the table")
+            }
+            (Neighbours::ReplaceOne, 1) => {
+                "the values of one row; the number of rows is public".into()
+            }
+            (Neighbours::ReplaceOne, k) => {
+                format!("the values of one {unit} in up to {k} rows; the number of rows is public")
+            }
+        }
+    }
+
+    /// What the unit is, and who is not protected.
+    pub fn scope(&self) -> String {
+        self.scope_of(&self.unit)
+    }
+
+    pub fn scope_of(&self, unit: &str) -> String {
+        match self.asked.rows_per_unit() {
+            1 => {
+                let named = if unit == "row" { String::new() } else { format!(" (called {unit})") };
+                format!(
+                    "one row{named}; if a person has several rows, they are NOT protected at this epsilon"
+                )
+            }
+            k => format!(
+                "one {unit}, up to {k} rows each, as the schema declares; a {unit} with more rows is NOT protected at \
+                 this epsilon"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.asked.is_private() {
+            return writeln!(
+                f,
+                "NO PRIVACY: epsilon was infinite. This model may give away any row of its table.\nmade by {}",
+                self.made_by
+            );
+        }
+        if self.test_only {
+            writeln!(
+                f,
+                "TEST ONLY: made with a fixed seed; whoever knows it can remove the noise.\n"
+            )?;
+        }
+        writeln!(
+            f,
+            "epsilon  {} of {} asked, at delta {}",
+            self.rounded(),
+            self.asked.epsilon(),
+            self.asked.delta_in_words()
+        )?;
+        writeln!(f, "protects {} ({})", self.relation(), self.asked.neighbours().name())?;
+        paragraph(f, "unit     ", &self.scope())?;
+        paragraph(f, "in words ", &self.odds())?;
+        let each = if self.asked.rows_per_unit() == 1 { "" } else { "; the noise is for one row" };
+        writeln!(f, "releases {}{each}:", self.sampler)?;
+        for stage in &self.stages {
+            for charge in &stage.charges {
+                let how = self.how(charge);
+                writeln!(
+                    f,
+                    "         {:>4} x {}{}: {how}",
+                    stage.steps,
+                    charge.purpose,
+                    stage.whom(charge)
+                )?;
+            }
+        }
+        if let Some(chosen) = self.chosen() {
+            paragraph(f, "chosen   ", &chosen)?;
+        }
+        if let Some(used) = &self.rows_used {
+            writeln!(f, "rows     {used}")?;
+        }
+        writeln!(
+            f,
+            "theorem  {}, a certified upper bound; noise rounded to a lattice, exactly",
+            self.accountant
+        )?;
+        writeln!(f, "random   {}", self.randomness)?;
+        if let Some(allocation) = &self.allocation {
+            writeln!(f, "steps    {allocation}")?;
+        }
+        for (heading, items) in [("Public", &self.public), ("Not covered", &self.not_covered)] {
+            writeln!(f, "{heading}")?;
+            items.iter().try_for_each(|item| paragraph(f, "  - ", item))?;
+        }
+        write!(f, "made by  {}", self.made_by)
+    }
+}
+
+/// A paragraph after `label`, its further lines indented alike.
+fn paragraph(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::Result {
+    let (mut line, mut words) = (String::from(label), 0);
+    for word in text.split_whitespace() {
+        if words > 0 && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            writeln!(f, "{line}")?;
+            (line, words) = (" ".repeat(label.len()), 0);
+        }
+        let gap = if words > 0 { " " } else { "" };
+        line += &format!("{gap}{word}");
+        words += 1;
+    }
+    writeln!(f, "{line}")
+}

@@ -1,0 +1,44 @@
+//! Telling how far a run has come, and being told to stop.
+use std::{fmt, ops::ControlFlow};
+
+use crate::error::Error;
+
+/// How far a fit has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// What is being done.
+    pub doing: &'static str,
+    /// How much of it is done.
+    pub done: u64,
+    /// Out of how much.
+    pub of: u64,
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.doing {
+            "reading" => {
+                write!(
+                    f,
+                    "reading: {} of {} MB",
+                    self.done / 1_000_000,
+                    self.of.div_ceil(1_000_000)
+                )
+            }
+            // How many passes it takes depends on the rows, so nobody is told how many there were.
+            "minimising" => write!(f, "minimising"),
+            doing => write!(f, "{doing}: {} of {}", self.done, self.of),
+        }
+    }
+}
+
+/// Is told of progress, and may end the run.
+pub type Watch<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
+
+/// Tells of progress.
+pub fn tell(watch: &mut Watch<'_>, doing: &'static str, done: u64, of: u64) -> Result<(), Error> {
+    match watch(Progress { doing, done, of }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::Stopped),
+    }
+}

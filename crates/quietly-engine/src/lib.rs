@@ -1,0 +1,27 @@
+//! One engine for every model: queries over rows, the backends that sum them, and the descent along noisy gradients.
+//!
+//! * [`query`] is what is summed over rows, with its sensitivity; [`backend`] sums it, wherever the rows are.
+//! * [`algorithm`] is one way to fit: what it will release, and how it runs.
+//! * [`descent`] is the loop of every descent along noisy gradients.
+//! * [`pass`] has the kernels that read rows, [`transform`] and [`metric`] the public maps that rows go through.
+//! * [`remote`] sends queries to workers in other processes.
+//!
+//! It knows no loss, no model and no paper.
+pub mod algorithm;
+pub mod backend;
+pub mod descent;
+pub mod error;
+pub mod expand;
+pub mod histogram;
+pub mod linalg;
+pub mod link;
+pub mod metric;
+pub mod pass;
+pub mod prepared;
+pub mod query;
+pub mod remote;
+pub mod residual;
+pub mod splines;
+pub mod transform;
+pub mod unit;
+pub mod wire;

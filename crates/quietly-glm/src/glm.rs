@@ -1,0 +1,128 @@
+//! A loss with the constants that its privacy rests on, made true for every score.
+//!
+//! Slopes are held to ±`steepest`. A slope that never decreases, held to an interval, never decreases: what is minimised is
+//! the loss continued by straight lines, convex and as smooth as before (docs/spec/convex.md#2.7). No row
+//! and no weights can make a
+//! gradient longer than `steepest` times the row.
+use super::{double::Double, loss::Loss};
+
+/// A loss, bounded in slope and in bend.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Glm {
+    pub loss: Loss,
+    /// What no slope exceeds; for several outputs, no vector of slopes.
+    pub steepest: f64,
+    /// What no second derivative exceeds.
+    pub bend: f64,
+}
+
+impl Glm {
+    /// How many scores a row has.
+    pub fn outputs(&self) -> usize {
+        self.loss.outputs()
+    }
+
+    /// Turns scores into slopes.
+    #[inline(always)]
+    pub fn slopes(&self, scores: &mut [f64], y: f64) {
+        match (self.loss, &mut *scores) {
+            (Loss::Softmax { .. }, scores) => {
+                let given = scores.to_vec();
+                self.loss.slopes_of(&given, y as usize, scores);
+            }
+            (loss, [u]) => *u = self.held(loss.slope(*u, y)),
+            _ => unreachable!("one score"),
+        }
+    }
+
+    /// The same for some rows, one after the other.
+    #[inline(always)]
+    pub fn slopes_of_rows(&self, scores: &mut [f64], targets: &[f64]) {
+        if let Loss::Softmax { classes } = self.loss {
+            let rows = scores.chunks_exact_mut(classes).zip(targets);
+            return rows.filter(|(_, y)| !y.is_nan()).for_each(|(row, y)| self.slopes(row, *y));
+        }
+        let rows = scores.iter_mut().zip(targets);
+        match self.loss {
+            // On its own, so that rows are worked on side by side.
+            Loss::Logistic => {
+                for (u, y) in rows {
+                    *u = self.held(Loss::Logistic.slope(*u, *y));
+                }
+            }
+            loss => {
+                for (u, y) in rows {
+                    *u = self.held(loss.slope(*u, *y));
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn held(&self, slope: f64) -> f64 {
+        slope.max(-self.steepest).min(self.steepest)
+    }
+
+    /// The second derivative in the scores, row by row: for speed alone, so that corners do not matter.
+    pub fn bends(&self, scores: &[f64], y: f64, out: &mut [f64]) {
+        match (self.loss, scores) {
+            (Loss::Softmax { classes }, scores) => {
+                let mut p = vec![0.0; classes];
+                self.loss.slopes_of(scores, y as usize, &mut p);
+                p[y as usize] += 1.0;
+                for (k, out) in out.iter_mut().enumerate() {
+                    let (a, b) = (k / classes, k % classes);
+                    *out = if a == b { p[a] } else { 0.0 } - p[a] * p[b];
+                }
+            }
+            (loss, [u]) if loss.slope(*u, y).abs() < self.steepest => out[0] = loss.bend(*u, y),
+            _ => out[0] = 0.0,
+        }
+    }
+
+    /// Turns scores into slopes, good to 2⁻⁸⁰ of `steepest`.
+    pub fn slopes_in_double(&self, scores: &mut [Double], y: f64) {
+        let one = Double::from(1.0);
+        // From 0 to 1, as x goes from -width to width.
+        let ramp = |x: Double, width: f64| {
+            let at = (one + x * Double::from(width).recip()) * 0.5.into();
+            at.held(0.0, 1.0)
+        };
+        if let Loss::Softmax { .. } = self.loss {
+            return softmax(scores, y as usize);
+        }
+        let u = scores[0];
+        let (r, m) = (u - y.into(), u * y.into());
+        let slope = match self.loss {
+            Loss::Squared => r * 2.0.into(),
+            Loss::Fourth => r * r * r * 4.0.into(),
+            Loss::Logistic => -(Double::from(y) * falling(m)),
+            Loss::SmoothHinge { width } => -(Double::from(y) * ramp(one - m, width)),
+            Loss::Huber { width } => r.held(-width, width),
+            Loss::SmoothQuantile { level, width } => ramp(r, width) - level.into(),
+            loss => loss.slope(u.hi, y).into(),
+        };
+        scores[0] = slope.held(-self.steepest, self.steepest);
+    }
+}
+
+/// 1/(1 + e^t).
+fn falling(t: Double) -> Double {
+    let one = Double::from(1.0);
+    match t.hi {
+        t if t > 600.0 => Double::default(),
+        t if t < -600.0 => one,
+        _ => (one + t.exp()).recip(),
+    }
+}
+
+fn softmax(scores: &mut [Double], class: usize) {
+    let top = scores.iter().fold(f64::NEG_INFINITY, |top, u| top.max(u.hi));
+    for u in scores.iter_mut() {
+        let below = *u - top.into();
+        *u = if below.hi < -600.0 { Double::default() } else { below.exp() };
+    }
+    let total = scores.iter().fold(Double::default(), |sum, u| sum + *u).recip();
+    scores.iter_mut().for_each(|u| *u = *u * total);
+    scores[class] = scores[class] - 1.0.into();
+}

@@ -1,0 +1,70 @@
+//! Convex losses, their public constants, and the sets that weights are kept in.
+//!
+//! The objective is f(w, z) = ℓ(w, z) + r(w): a data term ℓ(w, (x, y)) = q(⟨w, x⟩, y) and a
+//! regulariser r. Privacy hangs on two numbers, both suprema over everything that is possible:
+//! the longest gradient of ℓ, and the longest difference of two gradients of ℓ at one w. Neither
+//! sees r, which is the same for all records, nor any data.
+//!
+//! * [`Loss`] is q: its values, slopes and bends.
+//! * `constants` bounds the gradients, from what is public about rows and weights.
+//! * [`Set`] is where the weights live, and projects onto it; `Within` cuts a ball out of it.
+//! * [`Regulariser`] is r.
+//!
+//! Four kinds of method fit it. One perturbs the objective and minimises (`perturb`, with `minimise` and `projected` for minimisers
+//! that come with a proof, and `scaling` for rows of even size); one releases a point after every phase of rows (`phases`, and
+//! one short file for every algorithm); one releases the last point of a descent (`bolt_on`); one adds noise to every
+//! gradient (`descent`). The first three have δ = 0 as well.
+pub use self::{
+    bolt_on::OutputPerturbation,
+    descent::NoisyGradients,
+    fit::ConvexFit,
+    localisation::Localisation,
+    loss::Loss,
+    perturb::ObjectivePerturbation,
+    plain::Minimiser,
+    program::{Growth, Program},
+    regulariser::Regulariser,
+    run::Weights,
+    scaling::RowMap,
+    set::Set,
+};
+pub use self::{
+    fit::{ConvexMethod, mu, planned},
+    query::ConvexQuery,
+};
+
+pub mod bolt_on;
+pub mod constants;
+pub mod corner_erm;
+pub mod descent;
+pub mod double;
+pub mod epoch;
+pub mod examples;
+pub mod fit;
+pub mod glm;
+pub mod iterated;
+pub mod localisation;
+pub mod loss;
+pub mod minimise;
+pub mod newton;
+pub mod perturb;
+pub mod phased_erm;
+pub mod phased_sgd;
+pub mod phases;
+pub mod plain;
+pub mod program;
+pub mod project;
+pub mod projected;
+#[cfg(test)]
+mod projection_tests;
+pub mod psa;
+pub mod psa_two;
+pub mod query;
+pub mod regulariser;
+pub mod run;
+pub mod scaling;
+pub mod set;
+pub mod shift;
+pub mod softmax;
+pub mod spread;
+pub mod within;

@@ -1,0 +1,203 @@
+//! Localisation: phases of rows, after each of which a point is released.
+use quietly_accounting::Neighbours;
+use quietly_core::{
+    budget::Budget,
+    charge::{Charge, Sampler, Stage},
+};
+use quietly_data::Private;
+use quietly_engine::{algorithm::Shape, error::Error};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    epoch,
+    examples::Examples,
+    fit::{ConvexMethod, check_not_scaled},
+    iterated, phased_erm, phased_sgd,
+    phases::{self, Ground, PHASE, Phase},
+    program::Program,
+    psa, psa_two,
+    run::Fitting,
+};
+
+/// The methods of phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "method", rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "each has a file of its own")]
+pub enum Localisation {
+    PhasedSgd,
+    Psa,
+    PhasedSgdSc,
+    PsaIi,
+    IteratedPhasedSgd,
+    PhasedErm,
+    EpochDpSgd,
+    FasterDpsgdSc,
+}
+
+/// τ of Epoch-DP-SGD.
+const TAU: f64 = 1.0;
+
+impl Localisation {
+    /// The name that people type.
+    pub fn name(self) -> &'static str {
+        match self {
+            Localisation::PhasedSgd => "phased-sgd",
+            Localisation::Psa => "psa",
+            Localisation::PhasedSgdSc => "phased-sgd-sc",
+            Localisation::PsaIi => "psa-ii",
+            Localisation::IteratedPhasedSgd => "iterated-phased-sgd",
+            Localisation::PhasedErm => "phased-erm",
+            Localisation::EpochDpSgd => "epoch-dp-sgd",
+            Localisation::FasterDpsgdSc => "faster-dpsgd-sc",
+        }
+    }
+
+    /// The phases of a problem.
+    pub fn phases(self, program: &Program, shape: Shape, ground: &Ground) -> Vec<Phase> {
+        let (rows, stages) = (shape.rows as usize, program.stages.unwrap_or(1));
+        let theta = program.growth.map_or(2.0, |g| g.theta);
+        match self {
+            Localisation::PhasedSgd => phased_sgd::phases(ground, rows, ground.distance),
+            Localisation::Psa => psa::phases(ground, rows),
+            Localisation::PhasedSgdSc => {
+                iterated::phases(ground, rows, iterated::count_sc(rows), program.growth, 0.0)
+            }
+            Localisation::PsaIi => psa_two::phases(ground, rows, stages),
+            Localisation::IteratedPhasedSgd => {
+                iterated::phases(ground, rows, iterated::count(rows, theta), None, 0.0)
+            }
+            Localisation::PhasedErm => phased_erm::phases(ground, rows),
+            Localisation::EpochDpSgd => epoch::phases(ground, rows, stages),
+            Localisation::FasterDpsgdSc => epoch::faster(ground, rows, stages),
+        }
+    }
+
+    /// Sizes the phases: all that can be wrong with them is found here. Returns warnings.
+    pub fn plan(
+        self,
+        program: &mut Program,
+        shape: Shape,
+        budget: Budget,
+        mu: f64,
+    ) -> Result<Vec<String>, Error> {
+        let mut warnings = Vec::new();
+        let want = "replace-one: phases take rows by their place, which a row that joins or leaves would shift";
+        let relation = budget.neighbours();
+        Error::unless(relation == Neighbours::ReplaceOne, "neighbours", want, relation.name())?;
+        let ground = program.ground(shape.width, program.longest, mu)?;
+        let want = "bounded: --constraint l2 --radius B, or l1";
+        Error::unless(ground.distance.is_finite(), "set of weights", want, "everything")?;
+        let smooth = ground.smooth.is_finite() || self == Localisation::PhasedErm;
+        let want = "smooth; take phased-erm, or a loss without a corner";
+        Error::unless(smooth, "loss", want, "one with a corner")?;
+        let strong = ground.strong > 0.0;
+        let needs = matches!(
+            self,
+            Localisation::EpochDpSgd | Localisation::FasterDpsgdSc | Localisation::PhasedSgdSc
+        );
+        let want = "above 0: this method needs strong convexity row by row";
+        Error::unless(strong || !needs, "ridge", want, program.regulariser.ridge)?;
+        let want = "given: how the objective grows (theta and rate)";
+        let needs = self == Localisation::PsaIi;
+        Error::unless(!needs || program.growth.is_some(), "growth", want, "missing")?;
+        let fine = ground.smooth.is_finite() || program.has_no_bowl();
+        Error::unless(fine, "power", "2 for a loss with a corner", "above")?;
+        let (least, want) = match self {
+            Localisation::FasterDpsgdSc => (8, "enough for the phases: at least 8"),
+            _ => (4, "enough for the phases: at least 4"),
+        };
+        Error::unless(shape.rows >= least, "rows", want, shape.rows)?;
+        let rows = shape.rows as usize;
+        let stages = match self {
+            Localisation::PsaIi => {
+                psa_two::stages(&ground, rows, program.growth.expect("was looked at"))
+            }
+            Localisation::EpochDpSgd => epoch::count(&ground, rows, TAU),
+            Localisation::FasterDpsgdSc => epoch::count(&ground, rows - rows / 2, TAU),
+            _ => 1,
+        };
+        let short = match self {
+            Localisation::EpochDpSgd => !epoch::fits(&ground, rows, TAU),
+            Localisation::FasterDpsgdSc => !epoch::fits(&ground, rows - rows / 2, TAU),
+            _ => false,
+        };
+        if short {
+            let warning = "there are too few rows for the first epoch that the theorem asks for: one epoch takes them all.";
+            warnings.push(warning.into());
+        }
+        warnings.push(format!(
+            "{} takes exactly the {} declared rows: rows beyond are left out, rows that are missing count as empty. It is here \
+             for research; --method auto is more accurate.",
+            self.name(),
+            shape.rows
+        ));
+        program.stages = Some(stages);
+        let phases = self.phases(program, shape, &ground);
+        if self == Localisation::PhasedErm && !program.loss.is_smooth() {
+            let mut work = 0.0;
+            for phase in &phases {
+                let corner = phase.corner(program, &ground);
+                work += corner.check(ground.constants.diameter)?;
+            }
+            warnings.push(format!(
+                "the loss has a corner: its minimisers take {work:.0e} products at worst, and usually a hundredth of that."
+            ));
+        }
+        let sound = phases.iter().all(|phase| phase.is_sound());
+        Error::unless(sound, "rows", "enough for every phase to have one", shape.rows)?;
+        Ok(warnings)
+    }
+}
+
+impl ConvexMethod for Localisation {
+    /// How many phases there are does not depend on noise.
+    fn sampler(&self, problem: &Program, shape: Shape) -> Sampler {
+        let ground = problem.ground(shape.width, problem.longest, 1.0);
+        let phases = ground.map_or(0, |ground| self.phases(problem, shape, &ground).len());
+        Sampler::Places { steps: phases as u64 }
+    }
+
+    fn stages(&self, problem: &Program, shape: Shape, _: Budget, noise: f64) -> Vec<Stage> {
+        let steps = self.sampler(problem, shape).steps().unwrap_or(0);
+        vec![Stage::new("phases", steps, vec![Charge::sum(PHASE, noise)])]
+    }
+
+    fn pure_stages(
+        &self,
+        problem: &Program,
+        shape: Shape,
+        budget: Budget,
+        epsilon: f64,
+    ) -> Vec<Stage> {
+        let steps = self.sampler(problem, shape).steps().unwrap_or(0);
+        let charge = Charge::laplace(PHASE, epsilon, budget.neighbours());
+        vec![Stage::new("phases", steps, vec![charge])]
+    }
+
+    fn check(&self, problem: &Program, shape: Shape, budget: Budget) -> Result<(), Error> {
+        check_not_scaled(problem)?;
+        let ground = problem.ground(shape.width, problem.longest, 1.0)?;
+        let sound = |phase: &Phase| phase.is_sound() && phase.suits(&ground);
+        let right = budget.neighbours() == Neighbours::ReplaceOne
+            && ground.distance.is_finite()
+            && self.phases(problem, shape, &ground).iter().all(sound);
+        let got = "one whose phases are not sound";
+        Error::unless(right, "plan", "as it was planned", got)
+    }
+
+    fn reads_once(&self, _: &Program) -> bool {
+        *self != Localisation::PhasedErm
+    }
+
+    fn solve(
+        &self,
+        run: &mut Fitting<'_, '_>,
+        examples: Private<Examples<'_>>,
+    ) -> Result<Vec<f64>, Error> {
+        // A replaced row moves a point twice as far as noise is planned for.
+        let mu = 2.0 / run.noise(PHASE);
+        let ground = run.program.ground(run.shape.width, run.radius, mu)?;
+        let phases = self.phases(run.program, run.shape, &ground);
+        phases::fit(run, &examples, &phases, &ground)
+    }
+}

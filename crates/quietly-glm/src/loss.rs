@@ -1,0 +1,359 @@
+//! Losses: convex functions of a score u = ⟨w, x⟩ and a target y.
+use quietly_engine::error::Error;
+use serde::{Deserialize, Serialize};
+
+/// How bad a score u is for a target y. All are convex in u.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "loss", rename_all = "kebab-case")]
+pub enum Loss {
+    /// (u - y)².
+    Squared,
+    /// ln(1 + exp(-yu)), for labels y = ±1.
+    Logistic,
+    /// (u - y)⁴.
+    Fourth,
+    /// max(0, 1 - yu), for labels y = ±1.
+    Hinge,
+    /// The hinge with a parabola for its corner, for labels y = ±1.
+    SmoothHinge {
+        /// The parabola spans margins from 1 - width to 1 + width.
+        width: f64,
+    },
+    /// (u - y)²/2 up to a distance, straight lines beyond.
+    Huber {
+        /// The distance from which on the loss is straight.
+        width: f64,
+    },
+    /// The pinball loss, whose mean is least at a quantile of y.
+    Quantile {
+        /// Which quantile, between 0 and 1.
+        level: f64,
+    },
+    /// The pinball loss with a parabola for its corner.
+    SmoothQuantile {
+        /// Which quantile, between 0 and 1.
+        level: f64,
+        /// The parabola spans residuals from -width to width.
+        width: f64,
+    },
+    /// -yu, for labels y = ±1: the hard instance of the lower bounds.
+    Margin,
+    /// The logistic loss of several classes, with one score for each.
+    Softmax {
+        /// How many classes.
+        classes: usize,
+    },
+}
+
+impl Loss {
+    /// The loss of score `u` for target `y`.
+    ///
+    /// # Panics
+    ///
+    /// For [`Softmax`](Loss::Softmax), as do all functions of one score.
+    pub fn value(self, u: f64, y: f64) -> f64 {
+        let (r, m) = (u - y, y * u);
+        match self {
+            Loss::Squared => r * r,
+            Loss::Logistic => (-m).max(0.0) + libm::log1p(libm::exp(-m.abs())),
+            Loss::Fourth => r * r * r * r,
+            Loss::Hinge => (1.0 - m).max(0.0),
+            Loss::SmoothHinge { width } if m <= 1.0 - width => 1.0 - m,
+            Loss::SmoothHinge { width } => corner(1.0 - m, width),
+            Loss::Huber { width } if r.abs() <= width => r * r / 2.0,
+            Loss::Huber { width } => width * (r.abs() - width / 2.0),
+            Loss::Quantile { level } => (-level * r).max((1.0 - level) * r),
+            Loss::SmoothQuantile { level, width } if r.abs() >= width => {
+                Loss::Quantile { level }.value(u, y)
+            }
+            Loss::SmoothQuantile { level, width } => corner(r, width) - level * r,
+            Loss::Margin => -m,
+            Loss::Softmax { .. } => one_score_only(),
+        }
+    }
+
+    /// A derivative of the loss in `u`; at a corner, one of the subgradients.
+    ///
+    /// It never decreases in u. For finite arguments it is never NaN, however large they are.
+    #[inline(always)]
+    pub fn slope(self, u: f64, y: f64) -> f64 {
+        let (r, m) = (u - y, y * u);
+        match self {
+            Loss::Squared => 2.0 * r,
+            Loss::Logistic => -y * logistic(-m),
+            Loss::Fourth => 4.0 * r * r * r,
+            Loss::Hinge => -y * step(1.0 - m),
+            Loss::SmoothHinge { width } => -y * ramp(1.0 - m, width),
+            Loss::Huber { width } => r.max(-width).min(width),
+            Loss::Quantile { level } => step(r) - level,
+            Loss::SmoothQuantile { level, width } => ramp(r, width) - level,
+            Loss::Margin => -y,
+            Loss::Softmax { .. } => one_score_only(),
+        }
+    }
+
+    /// The second derivative in `u`: zero at corners and on straight lines.
+    pub fn bend(self, u: f64, y: f64) -> f64 {
+        let (r, m) = (u - y, y * u);
+        let inside = |x: f64, width: f64, bend: f64| if x.abs() < width { bend } else { 0.0 };
+        match self {
+            Loss::Squared => 2.0,
+            Loss::Logistic => y * y * logistic(m) * logistic(-m),
+            Loss::Fourth => 12.0 * r * r,
+            Loss::SmoothHinge { width } => y * y * inside(1.0 - m, width, 0.5 / width),
+            Loss::Huber { width } => inside(r, width, 1.0),
+            Loss::SmoothQuantile { width, .. } => inside(r, width, 0.5 / width),
+            Loss::Hinge | Loss::Quantile { .. } | Loss::Margin => 0.0,
+            Loss::Softmax { .. } => one_score_only(),
+        }
+    }
+
+    /// The slopes that target `y` allows, over all scores: from, to.
+    pub fn slope_range(self, y: f64) -> (f64, f64) {
+        match self {
+            Loss::Squared | Loss::Fourth => (f64::NEG_INFINITY, f64::INFINITY),
+            Loss::Logistic | Loss::Hinge | Loss::SmoothHinge { .. } => (-y.max(0.0), -y.min(0.0)),
+            Loss::Huber { width } => (-width, width),
+            Loss::Quantile { level } | Loss::SmoothQuantile { level, .. } => (-level, 1.0 - level),
+            Loss::Margin => (-y, -y),
+            Loss::Softmax { .. } => (-1.0, 1.0),
+        }
+    }
+
+    /// Whether the target alone says which way the score should go: slope · y ≤ 0 always.
+    pub fn sign_known(self) -> bool {
+        self.needs_labels() && self.outputs() == 1
+    }
+
+    /// How many scores a row has.
+    pub fn outputs(self) -> usize {
+        if let Loss::Softmax { classes } = self { classes } else { 1 }
+    }
+
+    /// Whether slopes are continuous, so that gradient steps need not shrink.
+    pub fn is_smooth(self) -> bool {
+        !matches!(self, Loss::Hinge | Loss::Quantile { .. })
+    }
+
+    /// Whether targets are labels: ±1, or for softmax the number of a class.
+    pub fn needs_labels(self) -> bool {
+        use Loss::{Hinge, Logistic, Margin, SmoothHinge, Softmax};
+        matches!(self, Logistic | Hinge | SmoothHinge { .. } | Margin | Softmax { .. })
+    }
+
+    /// Whether the loss is a straight line for all scores up to `reach`. If so, one private mean of
+    /// yx says all there is to know, and fitting step by step wastes budget.
+    pub fn is_straight(self, reach: f64) -> bool {
+        match self {
+            Loss::Margin => true,
+            Loss::Hinge => reach <= 1.0,
+            Loss::SmoothHinge { width } => reach <= 1.0 - width,
+            _ => false,
+        }
+    }
+
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] for a width that is not positive, a level outside (0, 1), or fewer than
+    /// two classes.
+    pub fn check(self) -> Result<(), Error> {
+        let fits = |width: f64| {
+            let good = width > 0.0 && width.is_finite();
+            Error::unless(good, "the loss's width", "positive", width)
+        };
+        let between = |level: f64| {
+            let good = level > 0.0 && level < 1.0;
+            Error::unless(good, "the loss's level", "between 0 and 1", level)
+        };
+        match self {
+            Loss::SmoothHinge { width } | Loss::Huber { width } => fits(width),
+            Loss::Quantile { level } => between(level),
+            Loss::SmoothQuantile { level, width } => between(level).and(fits(width)),
+            Loss::Softmax { classes } => {
+                Error::unless(classes >= 2, "the number of classes", "two or more", classes)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// 1/(1 + exp(-t)), to the last digits also where it is tiny.
+#[inline(always)]
+pub fn logistic(t: f64) -> f64 {
+    let e = falling_exp(t.abs());
+    if t >= 0.0 { 1.0 / (1.0 + e) } else { e / (1.0 + e) }
+}
+
+/// e^-t for t ≥ 0, within two units of its last place; zero from 708 on, where that is below 2⁻¹⁰²¹.
+///
+/// e^-t = 2^k·e^r with |r| ≤ ln 2/2 and e^r by its series, whose first term left out is below 2⁻⁵⁷. Without branches, so that
+/// one row does not wait for another.
+#[inline(always)]
+fn falling_exp(t: f64) -> f64 {
+    // ln 2 in two words; the first has 21 zeros at its end, so that its products with k are exact.
+    const LN_2: (f64, f64) = (0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10);
+    // 1/12!, 1/11!, …, 1/0!.
+    const SERIES: [f64; 13] = {
+        let (mut series, mut k) = ([1.0; 13], 1);
+        while k < 13 {
+            series[12 - k] = series[13 - k] / k as f64;
+            k += 1;
+        }
+        series
+    };
+    let held = if t > 708.0 { 708.0 } else { t };
+    // Adding and taking away 1.5·2⁵² rounds to an integer, which the last bits of the sum are.
+    const SHIFT: f64 = 6_755_399_441_055_744.0;
+    let shifted = SHIFT - held * std::f64::consts::LOG2_E;
+    let k = shifted - SHIFT;
+    let r = (-held - k * LN_2.0) - k * LN_2.1;
+    let sum = SERIES.iter().fold(SERIES[0] / 13.0, |sum, term| sum * r + term);
+    let power = f64::from_bits((shifted.to_bits() << 52).wrapping_add(1.0_f64.to_bits()));
+    if t > 708.0 { 0.0 } else { sum * power }
+}
+
+fn step(x: f64) -> f64 {
+    if x > 0.0 { 1.0 } else { 0.0 }
+}
+
+/// From 0 to 1, as x goes from -width to width.
+pub(super) fn ramp(x: f64, width: f64) -> f64 {
+    // Halved first: width + width may overflow.
+    (0.5 + 0.5 * (x / width)).clamp(0.0, 1.0)
+}
+
+/// The integral of [`ramp`] for x ≤ width.
+fn corner(x: f64, width: f64) -> f64 {
+    let part = (x / width).max(-1.0) + 1.0;
+    0.25 * width * part * part
+}
+
+fn one_score_only() -> ! {
+    panic!("softmax has a score for every class: use `value_of` and `slopes_of`")
+}
+
+#[cfg(test)]
+mod tests {
+    use quietly_core::random::Random;
+
+    use super::*;
+
+    pub(super) const ALL: [Loss; 9] = [
+        Loss::Squared,
+        Loss::Logistic,
+        Loss::Fourth,
+        Loss::Hinge,
+        Loss::SmoothHinge { width: 0.3 },
+        Loss::Huber { width: 0.7 },
+        Loss::Quantile { level: 0.8 },
+        Loss::SmoothQuantile { level: 0.8, width: 0.4 },
+        Loss::Margin,
+    ];
+
+    fn target(loss: Loss, random: &mut Random) -> f64 {
+        let y = random.number();
+        if loss.needs_labels() { y.signum() } else { y }
+    }
+
+    /// Against an exponential that is right to the last place; a series that ends one term earlier is not.
+    #[test]
+    fn falling_exponentials_are_right() {
+        let mut random = Random(3);
+        for _ in 0..200_000 {
+            let t = 354.0 * (1.0 + random.number()) * random.number().abs();
+            let (found, exact) = (falling_exp(t), libm::exp(-t));
+            assert!((found - exact).abs() <= 3.0 * f64::EPSILON * exact, "{t} {found} {exact}");
+        }
+        assert_eq!([0.0, 708.5, f64::INFINITY].map(falling_exp), [1.0, 0.0, 0.0]);
+        assert!(falling_exp(f64::NAN).is_nan() && falling_exp(708.0) > 0.0);
+    }
+
+    #[test]
+    fn slopes_are_derivatives_of_values_and_bends_of_slopes() {
+        let mut random = Random(1);
+        let h = 1e-5;
+        for loss in ALL {
+            let mut seen = 0;
+            for _ in 0..2000 {
+                let (u, y) = (3.0 * random.number(), target(loss, &mut random));
+                // A corner between the two points is no place for finite differences.
+                let bends = [u - h, u + h].map(|u| (loss.bend(u, y), loss.slope(u, y)));
+                if (bends[0].0 - bends[1].0).abs() > 0.01
+                    || !loss.is_smooth() && bends[0] != bends[1]
+                {
+                    continue;
+                }
+                seen += 1;
+                let rise = (loss.value(u + h, y) - loss.value(u - h, y)) / (2.0 * h);
+                let turn = (bends[1].1 - bends[0].1) / (2.0 * h);
+                assert!((rise - loss.slope(u, y)).abs() < 1e-7, "{loss:?} {u} {y}");
+                assert!((turn - loss.bend(u, y)).abs() < 1e-6, "{loss:?} {u} {y}");
+            }
+            assert!(seen > 1900, "{loss:?} {seen}");
+        }
+    }
+
+    #[test]
+    fn every_loss_is_convex_and_its_slopes_stay_in_range() {
+        let mut random = Random(2);
+        for loss in ALL {
+            let mut against = 0;
+            for _ in 0..5000 {
+                let (u, v, y) =
+                    (4.0 * random.number(), 4.0 * random.number(), target(loss, &mut random));
+                let line = loss.value(u, y) + loss.slope(u, y) * (v - u);
+                assert!(
+                    loss.value(v, y) >= line - 1e-12 * line.abs().max(1.0),
+                    "{loss:?} {u} {v} {y}"
+                );
+                let (from, to) = loss.slope_range(y);
+                assert!((from..=to).contains(&loss.slope(u, y)), "{loss:?}");
+                against += usize::from(loss.slope(u, y) * y > 0.0);
+            }
+            assert_eq!(against == 0, loss.sign_known(), "{loss:?}");
+        }
+    }
+
+    #[test]
+    fn huge_scores_give_slopes_that_are_numbers() {
+        for loss in ALL {
+            for u in [1e308, -1e308, 1e200, -1e200, 800.0, -800.0, 5e-324] {
+                for y in [1.0, -1.0] {
+                    assert!(
+                        !loss.slope(u, y).is_nan() && !loss.bend(u, y).is_nan(),
+                        "{loss:?} {u}"
+                    );
+                    assert!(!loss.value(u, y).is_nan(), "{loss:?} {u}");
+                }
+            }
+        }
+        // Not merely numbers: exp(-700) and not zero.
+        let far = Loss::Logistic.slope(700.0, 1.0);
+        assert!((far / -(-700f64).exp() - 1.0).abs() < 1e-12);
+        assert_eq!(Loss::Logistic.value(-1e9, 1.0), 1e9);
+    }
+
+    #[test]
+    fn parameters_outside_their_domain_are_refused() {
+        for loss in ALL {
+            loss.check().unwrap();
+        }
+        for (loss, name) in [
+            (Loss::Huber { width: 0.0 }, "width"),
+            (Loss::SmoothHinge { width: f64::NAN }, "width"),
+            (Loss::Quantile { level: 1.0 }, "level"),
+            (Loss::SmoothQuantile { level: 0.5, width: -1.0 }, "width"),
+            (Loss::Softmax { classes: 1 }, "classes"),
+        ] {
+            assert!(loss.check().unwrap_err().to_string().contains(name), "{loss:?}");
+        }
+    }
+
+    #[test]
+    fn files_name_losses_by_kebab_case_words() {
+        let loss = Loss::SmoothQuantile { level: 0.5, width: 0.1 };
+        let text = serde_json::to_string(&loss).unwrap();
+        assert_eq!(text, r#"{"loss":"smooth-quantile","level":0.5,"width":0.1}"#);
+        assert_eq!(serde_json::from_str::<Loss>(&text).unwrap(), loss);
+    }
+}

@@ -1,0 +1,372 @@
+//! Running a convex plan: from rows to weights.
+use quietly_accounting::Neighbours;
+use quietly_core::{
+    budget::Budget,
+    charge::{Charge, Mechanism, Stage},
+    privacy_plan::PrivacyPlan,
+    progress::Watch,
+    release::{BoundedSum, Door, Histogram, Sensitivity},
+    rows_used::ROWS_USED,
+};
+use quietly_data::Private;
+use quietly_engine::{
+    algorithm::{Access, Data, Run, Shape},
+    backend::{Backend, Batch, InMemory, run_query},
+    error::Error,
+    expand::Expander,
+    histogram::{geometric_bins, tally},
+    linalg::dot,
+    link::Link,
+    pass::Grid,
+    query::QuerySum,
+    unit::Unit,
+};
+
+use super::{
+    examples::{Examples, Features, Shape as RowShape},
+    fit::{ConvexFit, ConvexMethod, mu},
+    glm::Glm,
+    loss::Loss,
+    program::Program,
+    query::{self, ConvexQuery, Statistic},
+    scaling::{self, Found, RowMap},
+    set::Set,
+};
+
+/// The question for a bound on rows.
+pub const RADIUS: &str = "norm that most rows do not exceed";
+/// Shares of rows that are cut, about: where there is little noise, and where there is much.
+const CUT_ROWS: (f64, f64) = (0.1, 0.5);
+/// The share that is cut, over √size/(rows·μ): how long the noise of one release of a mean is, for rows of norm 1.
+const CUT_BY_NOISE: f64 = 60.0;
+/// Bounds are looked for from the longest row down, in quarters of an octave.
+const RADII: i32 = 24;
+
+/// A run of a convex plan.
+pub struct Fitting<'a, 'w> {
+    pub plan: &'a PrivacyPlan,
+    pub shape: Shape,
+    pub program: &'a Program,
+    pub door: &'a mut Door,
+    pub watch: &'a mut Watch<'w>,
+    /// The public range of the target.
+    pub range: (f64, f64),
+    /// The number of rows where that is public, and otherwise about that.
+    pub rows: f64,
+    /// What no row exceeds: released, or known.
+    pub radius: f64,
+    /// The constant feature.
+    pub constant: f64,
+    /// The share of the last class, and the score that says as much; released, or one half and zero.
+    pub share: f64,
+    pub offset: f64,
+}
+
+/// The share of rows that are not cut, about. All noise grows with the longest row, and cutting rows is wrong by what it takes
+/// from them: the more noise, the more rows. Of public numbers alone; any share is as private.
+fn most_rows(program: &Program, shape: Shape, budget: Budget) -> f64 {
+    let mu = mu(program, shape, budget);
+    let noise = (program.size(shape.width) as f64).sqrt() / (shape.rows as f64 * mu);
+    1.0 - (CUT_BY_NOISE * noise).clamp(CUT_ROWS.0, CUT_ROWS.1)
+}
+
+/// The question for a bound on rows, worth `mu`.
+pub fn radius_stage(program: &Program, shape: Shape, budget: Budget, mu: f64) -> Stage {
+    let level = most_rows(program, shape, budget);
+    let charge = Charge::quantile(RADIUS, level, mu, budget.neighbours());
+    Stage::new("rows", 1, vec![charge]).of_all_rows()
+}
+
+/// The same, worth `epsilon` where δ is 0.
+pub fn pure_radius_stage(program: &Program, shape: Shape, budget: Budget, epsilon: f64) -> Stage {
+    let level = most_rows(program, shape, budget);
+    let charge = Charge::pure_quantile(RADIUS, level, epsilon, budget.neighbours());
+    Stage::new("rows", 1, vec![charge]).of_all_rows()
+}
+
+/// The target of a row as the loss wants it: ±1 for two classes, the number of a class, or in units of its range.
+pub(super) fn target(loss: Loss, raw: f64, range: (f64, f64)) -> f64 {
+    match loss {
+        Loss::Softmax { classes } => {
+            // A number that is no class makes a row the null record.
+            if raw >= 0.0 && raw < classes as f64 && raw.fract() == 0.0 { raw } else { f64::NAN }
+        }
+        loss if loss.needs_labels() => match raw {
+            raw if raw == range.0 => -1.0,
+            raw if raw == range.1 => 1.0,
+            _ => f64::NAN,
+        },
+        _ => Unit::new(Link::Linear, range).of(raw).clamp(-1.0, 1.0),
+    }
+}
+
+/// What a convex plan learns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weights {
+    /// The intercept and the weights of every output.
+    pub outputs: Vec<(f64, Vec<f64>)>,
+    /// How rows come to the weights, if not as they are.
+    pub rows: Option<RowMap>,
+    /// What expands rows before that, if anything does.
+    pub expander: Option<Expander>,
+}
+
+impl Weights {
+    /// The score of every output for a row of features.
+    pub fn scores(&self, features: &[f64]) -> Vec<f64> {
+        let expanded = self.expander.as_ref().map(|expander| expander.apply(features));
+        let row = expanded.as_deref().unwrap_or(features);
+        let mapped = self.rows.as_ref().map(|map| map.apply(row));
+        let row = mapped.as_deref().unwrap_or(row);
+        let score = |(intercept, w): &(f64, Vec<f64>)| intercept + dot(w, row);
+        self.outputs.iter().map(score).collect()
+    }
+}
+
+impl From<(f64, Vec<f64>)> for Weights {
+    fn from(output: (f64, Vec<f64>)) -> Weights {
+        Weights { outputs: vec![output], rows: None, expander: None }
+    }
+}
+
+/// Fits rows wherever they are.
+pub fn fit<M: ConvexMethod>(fit: &ConvexFit<M>, run: Run<'_, '_>) -> Result<Weights, Error> {
+    let Run { plan, shape, range, data, door, watch } = run;
+    let (program, threads) = (&fit.problem, door.threads());
+    let mut here;
+    let backend: &mut dyn Backend = match data {
+        Data::Sums(backend) => backend,
+        Data::Dense(table, _) => {
+            _ = table.as_ref().map(|table| {
+                assert_eq!(table.width(), shape.width, "the planned number of features");
+            });
+            here = InMemory::new(table, threads);
+            &mut here
+        }
+        Data::Sparse(rows) => {
+            _ = rows.as_ref().map(|rows| {
+                assert_eq!(rows.width, shape.width, "the planned number of features");
+            });
+            here = InMemory::sparse(rows, threads);
+            &mut here
+        }
+    };
+    // Null records are records: their number is not public, that of all is.
+    let neighbours = plan.budget.neighbours();
+    let count = match neighbours {
+        Neighbours::ReplaceOne => {
+            door.public_rows(neighbours, backend.count()?.map(|count| count as usize))
+        }
+        Neighbours::AddRemove => None,
+    };
+    let fitting = Fitting {
+        plan,
+        shape,
+        program,
+        door,
+        watch,
+        range,
+        rows: count.map_or(shape.rows as f64, |n| n.max(1) as f64),
+        radius: program.longest,
+        share: 0.5,
+        offset: 0.0,
+        constant: program.constant,
+    };
+    match fit.method.access() {
+        Access::Sums => fitting.sums(&fit.method, backend),
+        Access::Rows => fitting.all_rows(&fit.method, backend),
+    }
+}
+
+impl Fitting<'_, '_> {
+    /// Fits by sums over rows, wherever these are.
+    fn sums(
+        mut self,
+        method: &dyn ConvexMethod,
+        backend: &mut dyn Backend,
+    ) -> Result<Weights, Error> {
+        let (plan, program) = (self.plan, self.program);
+        backend.begin(&self.door.draw(plan.sampler))?;
+        if self.door.planned_for(ROWS_USED).is_some() {
+            let used = self.run_query(backend, &Batch::All, Statistic::RowCount)?.histogram();
+            self.door.count_rows(plan, self.shape.rows, used.total())?;
+        }
+        if program.finds_radius {
+            let radii = geometric_bins(program.longest, -RADII, 0);
+            let norms = Statistic::NormHistogram(radii.clone());
+            let counts = self.run_query(backend, &Batch::All, norms)?.histogram();
+            self.radius = radii[self.door.quantile(
+                RADIUS,
+                most_rows(program, self.shape, plan.budget),
+                counts,
+            )?];
+        }
+        let weights = method.solve_sums(&mut self, backend)?;
+        Ok(self.weights(&weights, None))
+    }
+
+    /// The sum of a statistic over the rows of a batch.
+    pub fn run_query(
+        &mut self,
+        backend: &mut dyn Backend,
+        batch: &Batch,
+        statistic: Statistic,
+    ) -> Result<QuerySum, Error> {
+        let query = ConvexQuery::new(self, statistic);
+        run_query(backend, self.door, batch, &query)
+    }
+
+    /// Fits by a method that works on the rows themselves.
+    fn all_rows(
+        mut self,
+        method: &dyn ConvexMethod,
+        backend: &mut dyn Backend,
+    ) -> Result<Weights, Error> {
+        let (plan, program, range) = (self.plan, self.program, self.range);
+        let (threads, width, longest) = (self.door.threads(), self.shape.width, program.longest);
+        let (features, rest) = backend
+            .rows()?
+            .map(|data| {
+                let (features, raw, nulls) = query::parts(data);
+                (features, (raw, nulls))
+            })
+            .split();
+        let (raw, nulls) = rest.split();
+        let target: Private<Vec<f64>> =
+            raw.map(|raw| raw.iter().map(|&y| target(program.loss, y, range)).collect());
+        let used = |target: &Vec<f64>| target.iter().filter(|y| !y.is_nan()).count() as u64;
+        self.door.count_rows(plan, self.shape.rows, target.as_ref().map(used))?;
+        let shape = RowShape { width, constant: program.constant, l1: program.l1, radius: longest };
+        if program.scales {
+            let Found { map, share } = scaling::find(
+                self.door,
+                &features,
+                &target,
+                (width, longest, self.rows),
+                program.cut >= 1.0,
+            )?;
+            self.constant = program.constant * map.radius;
+            self.radius =
+                map.radius * (1.0 + program.constant * program.constant).sqrt() * (1.0 + 1e-12);
+            if program.loss == Loss::Logistic {
+                (self.share, self.offset) = (share, (share / (1.0 - share)).ln());
+            }
+            let shape = RowShape { constant: self.constant, radius: self.radius, ..shape };
+            let rows = features.zip(target).map(|(features, target)| {
+                let rows = map.rows(features, target.len(), threads);
+                (rows, target)
+            });
+            let examples = rows.as_ref().map(|(rows, target)| {
+                Examples::new(shape, Features::Dense(rows), target.clone(), threads)
+            });
+            let weights = method.solve(&mut self, examples)?;
+            return Ok(self.weights(&weights, Some(map)));
+        }
+        let mut examples = features.zip(target).zip(nulls).map(|((features, target), nulls)| {
+            let once = method.reads_once(program) && !program.finds_radius;
+            let new = if once { Examples::for_one_pass } else { Examples::new };
+            new(shape, features, target, threads).without(nulls.to_vec())
+        });
+        if program.finds_radius && plan.budget.is_private() {
+            let radii = geometric_bins(longest, -RADII, 0);
+            let grid = Grid::new(radii.clone());
+            let norms =
+                |e: &Examples<'_>| tally(e.measures(), grid.bins(), |m| grid.bin(m.norm), threads);
+            let counts = Histogram::new(examples.as_ref().map(norms));
+            self.radius = radii[self.door.quantile(
+                RADIUS,
+                most_rows(program, self.shape, plan.budget),
+                counts,
+            )?];
+            examples = examples.map(|examples| examples.bounded_by(self.radius));
+        }
+        let weights = method.solve(&mut self, examples)?;
+        Ok(self.weights(&weights, None))
+    }
+
+    /// What is learnt, for targets as they came.
+    fn weights(&self, weights: &[f64], rows: Option<RowMap>) -> Weights {
+        Weights { outputs: self.parted(weights, self.range), rows, expander: None }
+    }
+}
+
+impl<'a> Fitting<'a, '_> {
+    /// The intercept and the weights of every output, for targets as they came.
+    fn parted(&self, weights: &[f64], range: (f64, f64)) -> Vec<(f64, Vec<f64>)> {
+        let (width, program) = (self.shape.width, self.program);
+        let one = |w: &[f64]| {
+            let intercept = w.get(width).map_or(0.0, |w| w * self.constant);
+            let weights = w[..width].to_vec();
+            if program.loss.needs_labels() {
+                return (intercept, weights);
+            }
+            Unit::new(Link::Linear, range).back(intercept, weights)
+        };
+        weights.chunks_exact(program.size(width) / program.loss.outputs()).map(one).collect()
+    }
+
+    /// The set, if weights are to be sought within it; otherwise they are projected onto it in the end.
+    ///
+    /// The proof of how near a minimiser is needs the number of rows within a set, which only replace-one makes public.
+    pub fn set_inside(&self) -> Option<&'a Set> {
+        let public = self.plan.budget.neighbours() == Neighbours::ReplaceOne;
+        (public && self.program.set != Set::Everything).then_some(&self.program.set)
+    }
+
+    /// The loss with its bounds, for rows as they are bounded now.
+    pub fn glm(&self) -> Result<Glm, Error> {
+        let glm = self.program.slopes(self.shape.width, self.radius)?;
+        // A loss with a corner has no bound on its bend, and nothing that asks for one.
+        Ok(Glm { bend: if glm.bend.is_finite() { glm.bend } else { 0.0 }, ..glm })
+    }
+
+    /// The standard deviation of a release in every coordinate, over what one row may move it in the Euclidean norm.
+    pub fn noise(&self, purpose: &str) -> f64 {
+        match self.door.planned(purpose) {
+            // That of Laplace noise is √2 times its scale, and the 1-norm √d times the other.
+            Mechanism::Laplace { scale } => {
+                scale * (2.0 * self.program.size(self.shape.width) as f64).sqrt()
+            }
+            _ => self.door.noise(purpose),
+        }
+    }
+
+    /// Releases a point that neighbours move by at most `apart`, with the planned noise.
+    ///
+    /// On the lattice √d units more; holding what is beyond it brings points nearer. Laplace noise counts in the 1-norm: √d times
+    /// `apart`, d units more on the lattice, and of that the integer part, as the difference of integers is one.
+    pub fn release(
+        &mut self,
+        purpose: &str,
+        point: Private<Vec<f64>>,
+        apart: f64,
+    ) -> Result<Vec<f64>, Error> {
+        assert!(apart > 0.0 && apart.is_finite(), "{purpose} has a bound");
+        let size = self.program.size(self.shape.width) as f64;
+        let pure = matches!(self.door.planned(purpose), Mechanism::Laplace { .. });
+        let (apart, corner) = if pure { (apart * size.sqrt(), size) } else { (apart, size.sqrt()) };
+        // Rounding costs at most a thousandth.
+        let unit = 2f64.powi((apart / corner).log2().floor() as i32 - 10);
+        let most = (1_i64 << 61) as f64;
+        let on_lattice = |w: &f64| (w / unit).clamp(-most, most).round() as i64;
+        let sum = point.map(|w| w.iter().map(on_lattice).collect::<Vec<_>>());
+        let apart = (apart / unit + corner) * (1.0 + 1e-12);
+        if pure {
+            let bound = self.each_way(apart.floor());
+            return Ok(self
+                .door
+                .sum(purpose, BoundedSum::new(sum, Sensitivity::l1(bound, unit)))?
+                .0);
+        }
+        let bound = self.each_way(apart);
+        Ok(self.door.sum(purpose, BoundedSum::new(sum, Sensitivity::l2(bound, unit)))?.0)
+    }
+
+    /// What one row may add, if neighbours' values are at most so far apart: a replaced row is charged for twice that.
+    fn each_way(&self, apart: f64) -> f64 {
+        match self.plan.budget.neighbours() {
+            Neighbours::AddRemove => apart,
+            Neighbours::ReplaceOne => 0.5 * apart,
+        }
+    }
+}

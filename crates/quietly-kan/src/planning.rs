@@ -1,0 +1,302 @@
+//! Planning a network: every error is raised here, before any row is read.
+use quietly_accounting::{Neighbours, calibrate};
+use quietly_core::{
+    budget::Budget,
+    charge::{self, Charge, Sampler, Stage},
+    privacy_plan::{PrivacyPlan, UncheckedPlan},
+    release::depth,
+};
+use quietly_engine::{
+    algorithm::{Algorithm, Planned, Shape},
+    error::Error,
+    link::Link,
+};
+
+use super::{
+    choice::{self, Candidate},
+    network::Network,
+    shape::{LastLayer, NetworkLoss, NetworkShape},
+    train::GRADIENT,
+    training::{Average, NetworkNoise, Training},
+};
+
+/// A Kolmogorov–Arnold network to be planned.
+#[derive(Clone, Debug)]
+pub struct Kan {
+    shape: NetworkShape,
+    sampling: Option<Sampling>,
+    batches: Option<u64>,
+    passes: Option<u64>,
+    noise: Option<NetworkNoise>,
+    clip: Clip,
+    step_size: Option<f64>,
+    momentum: Option<f64>,
+    ball: Option<f64>,
+    average: Average,
+    seed: u64,
+}
+
+/// How rows come to steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    /// All of them in every step.
+    Full,
+    /// Each by a coin of its own.
+    Poisson,
+    /// Each in one step of every pass, drawn once in secret.
+    Bins,
+    /// The same, without counting on the secret.
+    Cyclic,
+    /// So many in every step, drawn anew.
+    FixedSize,
+}
+
+/// Where gradients are cut.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Clip {
+    /// Where experience says.
+    Usual,
+    /// At this norm.
+    At(f64),
+    /// Where no gradient can reach: the theory's choice, at a price in noise. For two layers of which the last is fixed.
+    Never,
+}
+
+impl Sampling {
+    /// The word for it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Sampling::Full => "full",
+            Sampling::Poisson => "poisson",
+            Sampling::Bins => "bins",
+            Sampling::Cyclic => "cyclic",
+            Sampling::FixedSize => "fixed-size",
+        }
+    }
+}
+
+impl Kan {
+    /// A network of this shape.
+    pub fn new(shape: NetworkShape) -> Self {
+        Kan {
+            shape,
+            sampling: None,
+            batches: None,
+            passes: None,
+            noise: None,
+            clip: Clip::Usual,
+            step_size: None,
+            momentum: None,
+            ball: None,
+            average: Average::Last,
+            seed: 1,
+        }
+    }
+
+    /// The same with rows that come to steps in this way.
+    #[must_use]
+    pub fn sampling(self, sampling: Sampling) -> Self {
+        Kan { sampling: Some(sampling), ..self }
+    }
+
+    /// The same with so many batches to a pass.
+    #[must_use]
+    pub fn batches(self, batches: u64) -> Self {
+        Kan { batches: Some(batches), ..self }
+    }
+
+    /// The same with so many passes.
+    #[must_use]
+    pub fn passes(self, passes: u64) -> Self {
+        Kan { passes: Some(passes), ..self }
+    }
+
+    /// The same with this noise from step to step.
+    #[must_use]
+    pub fn noise(self, noise: NetworkNoise) -> Self {
+        Kan { noise: Some(noise), ..self }
+    }
+
+    /// The same with gradients cut there.
+    #[must_use]
+    pub fn clip(self, clip: Clip) -> Self {
+        Kan { clip, ..self }
+    }
+
+    /// The same with steps of this length, for a mean gradient that has the norm of the cut.
+    #[must_use]
+    pub fn step_size(self, step_size: f64) -> Self {
+        Kan { step_size: Some(step_size), ..self }
+    }
+
+    /// The same with so much of every direction taken from the steps before.
+    #[must_use]
+    pub fn momentum(self, momentum: f64) -> Self {
+        Kan { momentum: Some(momentum), ..self }
+    }
+
+    /// The same with weights that stay within `radius` of where they start.
+    #[must_use]
+    pub fn within(self, radius: f64) -> Self {
+        Kan { ball: Some(radius), ..self }
+    }
+
+    /// The same with these weights handed out.
+    #[must_use]
+    pub fn average(self, average: Average) -> Self {
+        Kan { average, ..self }
+    }
+
+    /// The same with other first weights, drawn from a public seed.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        Kan { seed, ..self }
+    }
+
+    /// The planned training for about `rows` rows.
+    pub fn draft(&self, rows: u64, budget: Budget) -> Result<Planned<Training>, Error> {
+        self.shape.check()?;
+        let shape = Shape::new(rows, self.shape.inputs.len())?;
+        let clip = self.clip_norm()?;
+        let mut training = Training {
+            shape: self.shape.clone(),
+            clip,
+            step_size: 1.0,
+            momentum: 0.0,
+            steps: 1,
+            sampler: Sampler::Full,
+            noise: NetworkNoise::Independent,
+            ball: self.ball,
+            average: self.average,
+            seed: self.seed,
+            rejected: Vec::new(),
+        };
+        // Steps are sized by these.
+        training.momentum = self.momentum.unwrap_or(0.0);
+        training.check()?;
+        let longest_step = choice::longest_step(&self.shape, clip);
+        if !budget.is_private() {
+            training.steps = self.passes.unwrap_or(choice::PLAIN_STEPS);
+            self.size_steps(&mut training, longest_step, f64::INFINITY);
+            training.check()?;
+            let privacy = Algorithm::plan(&training, shape, budget)?;
+            return Ok(Planned::new(training, shape, privacy));
+        }
+        budget.unless_pure()?;
+        let wishes = choice::Wishes {
+            sampling: self.sampling,
+            batches: self.batches,
+            passes: self.passes,
+            noise: self.noise,
+            longest_step,
+        };
+        let (taken, rejected) = choice::choose(&wishes, rows, budget)?;
+        let Candidate { sampler, noise, steps } = taken;
+        (training.sampler, training.noise, training.steps) = (sampler, noise, steps);
+        training.rejected = rejected;
+        self.size_steps(&mut training, longest_step, choice::reach(rows, &budget));
+        training.check()?;
+        let network = Network::new(training.shape.clone(), training.seed)?;
+        let privacy = Algorithm::plan(&training, shape, budget)?;
+        training.fits_the_lattice(&network, &privacy)?;
+        Ok(Planned::new(training, shape, privacy))
+    }
+
+    /// Steps that go so far together, as long as they settle.
+    fn size_steps(&self, training: &mut Training, longest: f64, reach: f64) {
+        let wanted = self.step_size.unwrap_or(reach / training.steps as f64);
+        training.momentum = self.momentum.unwrap_or_else(|| choice::momentum(longest, wanted));
+        let held = wanted.min(longest / (1.0 - training.momentum));
+        training.step_size = self.step_size.unwrap_or(held);
+    }
+
+    fn clip_norm(&self) -> Result<f64, Error> {
+        match self.clip {
+            Clip::At(clip) => Ok(clip),
+            Clip::Usual if self.shape.loss.outputs() > 1 => Ok(0.25),
+            Clip::Usual => Ok(0.3),
+            Clip::Never => {
+                let want =
+                    "a number for networks of more than two layers, or whose last one learns";
+                let fixed = self.shape.last == LastLayer::Fixed;
+                let network = Network::new(self.shape.clone(), self.seed)?;
+                let longest = network.longest_gradient().filter(|_| fixed);
+                longest.ok_or(Error::Parameter { name: "clip", want, got: "never".into() })
+            }
+        }
+    }
+}
+
+/// How a prediction follows from the scores.
+fn link(loss: NetworkLoss) -> Link {
+    match loss {
+        NetworkLoss::Logistic => Link::Logistic,
+        NetworkLoss::Softmax { .. } => Link::Softmax,
+        NetworkLoss::Huber { .. } => Link::Robust,
+    }
+}
+
+/// The questions of a run.
+pub(super) fn stage(candidate: &Candidate, noise: f64) -> Stage {
+    let charge = match candidate.noise {
+        NetworkNoise::Independent => Charge::sum(GRADIENT, noise),
+        NetworkNoise::Mixed { mixing } => Charge::mixed(GRADIENT, noise, mixing),
+        NetworkNoise::Tree => {
+            let depth = depth(candidate.steps);
+            let charge = Charge::sum(GRADIENT, noise * (depth as f64).sqrt());
+            Charge { times: depth, ..charge }
+        }
+    };
+    Stage::new("training", candidate.steps, vec![charge])
+}
+
+/// The least noise for which a candidate stays within the budget.
+pub(super) fn noise(candidate: &Candidate, budget: &Budget) -> Result<f64, Error> {
+    let event = |noise: f64| {
+        let stages = [stage(candidate, noise.max(choice::LEAST_NOISE))];
+        charge::event(candidate.sampler, &stages).map_err(charge::accounting)
+    };
+    let found = calibrate(event, budget.neighbours(), budget.epsilon(), budget.delta())?;
+    Ok(found.noise_multiplier.max(choice::LEAST_NOISE))
+}
+
+impl Training {
+    /// How a prediction follows from the scores.
+    pub fn link(&self) -> Link {
+        link(self.shape.loss)
+    }
+
+    pub(super) fn candidate(&self) -> Candidate {
+        Candidate { sampler: self.sampler, noise: self.noise, steps: self.steps }
+    }
+
+    /// Refuses what no theorem covers.
+    pub(super) fn check_plan(&self, shape: Shape, budget: Budget) -> Result<(), Error> {
+        self.check()?;
+        let replaced = budget.neighbours() == Neighbours::ReplaceOne;
+        let fits = !budget.is_private() || self.candidate().goes_together(replaced);
+        let right = fits && !budget.is_pure() && self.shape.inputs.len() == shape.width;
+        let got = "a network whose parts do not go together";
+        Error::unless(right, "plan", "as it was planned", got)
+    }
+
+    /// J: see `Plan::noise_over_signal` of quietly.
+    pub fn noise_over_signal(&self, plan: &UncheckedPlan) -> Option<f64> {
+        let charge = plan.stages.first()?.charges.first()?;
+        // On a tree every node has the noise of its depth.
+        let noise = charge.multiplier() / (charge.times as f64).sqrt();
+        self.candidate().cost_of(noise).ok()
+    }
+
+    /// Refuses noise beyond the lattice, which could not be drawn.
+    pub(super) fn fits_the_lattice(
+        &self,
+        network: &Network,
+        plan: &PrivacyPlan,
+    ) -> Result<(), Error> {
+        let bound = network.sensitivity(self.clip).bound;
+        let most = plan.stages[0].charges[0].multiplier() * bound;
+        let want = "enough for noise that still fits the lattice: raise epsilon or delta";
+        Error::unless(most < 2f64.powi(43), "budget", want, plan.budget.epsilon())
+    }
+}

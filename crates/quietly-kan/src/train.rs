@@ -1,0 +1,281 @@
+//! Training: from rows to weights, through the door.
+use std::borrow::Cow;
+
+use quietly_accounting::Neighbours;
+use quietly_core::{
+    budget::Budget,
+    charge::{Sampler, Stage},
+    draw::Batches,
+    privacy_plan::PrivacyPlan,
+    progress::{Watch, tell},
+    release::{BoundedSum, Door, Released, Sensitivity},
+};
+use quietly_data::{Private, Table};
+use quietly_engine::{
+    algorithm::{Access, Algorithm, Run, Shape},
+    descent::{self, At, ClippedGradient, Descent, FixedClip, StepSum, Update},
+    error::Error,
+    link::Link,
+    unit::Unit,
+};
+use quietly_noise::Key;
+
+use super::{
+    Trained,
+    features::Prepared,
+    network::Network,
+    planning,
+    shape::NetworkLoss,
+    training::{Average, NetworkNoise, Training},
+};
+
+/// The question of every step.
+pub const GRADIENT: &str = "sum of clipped gradients";
+
+impl Algorithm for Training {
+    type Fitted = Trained;
+
+    fn sampler(&self, _: Shape) -> Sampler {
+        self.sampler
+    }
+
+    fn stages(&self, _: Shape, budget: Budget, noise: f64) -> Vec<Stage> {
+        match budget.is_private() {
+            true => vec![planning::stage(&self.candidate(), noise)],
+            false => Vec::new(),
+        }
+    }
+
+    fn check(&self, shape: Shape, budget: Budget) -> Result<(), Error> {
+        self.check_plan(shape, budget)
+    }
+
+    fn access(&self) -> Access {
+        Access::Rows
+    }
+
+    /// Under replace-one the number of records is public, null records among them.
+    fn keeps_places(&self, plan: &PrivacyPlan) -> bool {
+        plan.budget.neighbours() == Neighbours::ReplaceOne
+    }
+
+    fn fit(&self, run: Run<'_, '_>) -> Result<Trained, Error> {
+        let (table, _) = run.data.table()?;
+        fit(self, (run.plan, run.shape), table, run.range, run.door, run.watch)
+    }
+}
+
+/// Trains on a table whose targets are the numbers of classes, or lie in `range`.
+///
+/// # Errors
+///
+/// [`Error::Parameter`] if batches have one size and the public number of rows is not the planned one; [`Error::Stopped`];
+/// [`Error::Noise`] if there is no randomness. No row can cause an error.
+fn fit(
+    training: &Training,
+    (plan, shape): (&PrivacyPlan, Shape),
+    table: &Private<Table>,
+    range: (f64, f64),
+    door: &mut Door,
+    watch: &mut Watch<'_>,
+) -> Result<Trained, Error> {
+    let mut network = Network::new(training.shape.clone(), training.seed)?;
+    let count = table.as_ref().map(|t| t.target().len() + t.nulls().len());
+    let public = door.public_rows(plan.budget.neighbours(), count);
+    if let (Sampler::FixedSize { rows, .. }, Some(found)) = (plan.sampler, public) {
+        let want = "what the schema says, for batches of one size";
+        Error::unless(rows == found as u64, "number of rows", want, found)?;
+    }
+    let rows = public.map_or(shape.rows as f64, |n| n.max(1) as f64);
+    let prepared = table.as_ref().map(|table| {
+        assert_eq!(table.width(), shape.width, "the planned number of features");
+        let of = |y: &f64| label(training.shape.loss, *y, range);
+        let mut labels: Vec<f64> = table.target().iter().map(of).collect();
+        // Null records that were left out are records: where batches have one size, they take places.
+        labels.resize(labels.len() + table.nulls().len(), f64::NAN);
+        let mut features = Cow::from(table.features());
+        if !table.nulls().is_empty() {
+            features.to_mut().resize(labels.len() * shape.width, 0.0);
+        }
+        Prepared::new(&training.shape, &features, &labels)
+    });
+    let used = table.as_ref().map(|table| {
+        let of = |y: &&f64| !label(training.shape.loss, **y, range).is_nan();
+        table.target().iter().filter(of).count() as u64
+    });
+    door.count_rows(plan, shape.rows, used)?;
+    if !plan.budget.is_private() {
+        return plainly(training, network, door, prepared, watch);
+    }
+    training.fits_the_lattice(&network, plan)?;
+    let draw = door.draw(plan.sampler).sequential();
+    let batches = prepared.as_ref().map(|rows| draw.batches(rows.count()));
+    if training.noise == NetworkNoise::Tree {
+        door.aggregate_by_tree(GRADIENT);
+    }
+    let batch = rows * share(plan.sampler);
+    let start = network.weights();
+    let mut update = Momentum::new(training, start.clone(), batch * training.clip);
+    let mut descent = Descent {
+        release: GRADIENT,
+        steps: 0..training.steps,
+        clip: &mut FixedClip(training.clip),
+        update: &mut update,
+        average: training.average.of(training.steps, training.seed)?,
+    };
+    let report = &mut |t| Ok(tell(watch, "step", t + 1, training.steps)?);
+    let mut gradient = Gradient { network: &mut network, rows: prepared, batches };
+    let weights = descent.run(start, &mut gradient, door, report)?;
+    network.set_weights(&weights);
+    Ok(Trained::new(network))
+}
+
+/// Sums of clipped gradients over the rows of a step.
+struct Gradient<'a> {
+    network: &'a mut Network,
+    rows: Private<Prepared>,
+    batches: Private<Batches>,
+}
+
+impl ClippedGradient for Gradient<'_> {
+    fn sum(&mut self, at: &At<'_>, door: &mut Door) -> Result<StepSum, Error> {
+        self.network.set_weights(at.weights);
+        let (network, threads) = (&*self.network, door.threads());
+        let sum = self.batches.as_mut().zip(self.rows.as_ref()).map(|(batches, rows)| {
+            let mut sum = vec![0_i64; at.weights.len()];
+            network.clipped_sum(rows, batches.step(at.step), at.clip, threads, &mut sum);
+            sum
+        });
+        let sensitivity = network.sensitivity(at.clip);
+        let sensitivity = Sensitivity::l2(sensitivity.bound, sensitivity.unit);
+        Ok(StepSum { gradient: BoundedSum::new(sum, sensitivity), norms: None })
+    }
+}
+
+/// The label as the loss wants it: ±1, the number of a class, or in units of the range. What is no class is no number.
+fn label(loss: NetworkLoss, raw: f64, range: (f64, f64)) -> f64 {
+    match loss {
+        NetworkLoss::Logistic if raw == range.0 => -1.0,
+        NetworkLoss::Logistic if raw == range.1 => 1.0,
+        NetworkLoss::Logistic => f64::NAN,
+        NetworkLoss::Softmax { classes } => {
+            if raw >= 0.0 && raw < classes as f64 && raw.fract() == 0.0 { raw } else { f64::NAN }
+        }
+        NetworkLoss::Huber { .. } => Unit::new(Link::Linear, range).of(raw).clamp(-1.0, 1.0),
+    }
+}
+
+/// The share of rows that a step sees.
+pub(super) fn share(sampler: Sampler) -> f64 {
+    match sampler {
+        Sampler::Poisson { rate, .. } => rate,
+        Sampler::Bins { bins, .. } => 1.0 / bins as f64,
+        Sampler::Cyclic { period, .. } => 1.0 / period as f64,
+        Sampler::Parts { steps } => 1.0 / steps as f64,
+        Sampler::FixedSize { batch, rows, .. } => batch as f64 / rows as f64,
+        _ => 1.0,
+    }
+}
+
+impl Average {
+    /// The average over so many steps. One that is drawn comes from the public seed.
+    fn of(self, steps: u64, seed: u64) -> Result<descent::Average, Error> {
+        Ok(match self {
+            Average::All => descent::Average::over(0..steps),
+            Average::Half => descent::Average::last_half(steps),
+            Average::Last => descent::Average::Last,
+            Average::Lot => {
+                let drawn = Key::from_seed(seed).stream("lot").bits(0)?.below(steps)?;
+                descent::Average::over(drawn..drawn + 1)
+            }
+        })
+    }
+}
+
+/// Steps with momentum, within a ball around the start.
+struct Momentum<'a> {
+    training: &'a Training,
+    start: Vec<f64>,
+    /// The mean of past gradients.
+    direction: Vec<f64>,
+    /// What a sum of gradients can be at most.
+    whole: f64,
+}
+
+impl<'a> Momentum<'a> {
+    fn new(training: &'a Training, start: Vec<f64>, whole: f64) -> Self {
+        Momentum { training, direction: vec![0.0; start.len()], start, whole }
+    }
+}
+
+impl Update for Momentum<'_> {
+    fn step(&mut self, _step: u64, weights: &mut [f64], released: &Released) {
+        let (factor, kept) = (self.training.step_size / self.whole, self.training.momentum);
+        let moving = weights.iter_mut().zip(&mut self.direction).zip(&released.values);
+        for ((w, v), g) in moving {
+            *v = kept * *v + (1.0 - kept) * g;
+            *w -= factor * *v;
+        }
+        if let Some(ball) = self.training.ball {
+            let far = weights.iter().zip(&self.start).map(|(w, s)| (w - s).powi(2)).sum::<f64>();
+            let back = (ball / far.sqrt()).min(1.0);
+            for (w, s) in weights.iter_mut().zip(&self.start) {
+                *w = s + back * (*w - s);
+            }
+        }
+    }
+}
+
+/// The same without any noise: for plans that promise nothing.
+fn plainly(
+    training: &Training,
+    mut network: Network,
+    door: &Door,
+    prepared: Private<Prepared>,
+    watch: &mut Watch<'_>,
+) -> Result<Trained, Error> {
+    let threads = door.threads();
+    door.plain(prepared, |rows| {
+        let which: Vec<u32> = (0..rows.count() as u32).collect();
+        let (mut weights, whole) = (network.weights(), rows.count().max(1) as f64 * training.clip);
+        let mut update = Momentum::new(training, weights.clone(), whole);
+        let average = training.average.of(training.steps, training.seed)?;
+        let mut mean = descent::Mean::new(average, weights.len());
+        for t in 0..training.steps {
+            tell(watch, "step", t + 1, training.steps)?;
+            let mut values = vec![0.0; training.shape.weights()];
+            network.plain_sum(&rows, &which, threads, &mut values);
+            update.step(t, &mut weights, &Released { values, std: 0.0, prefix: None });
+            network.set_weights(&weights);
+            mean.take(t, &weights);
+        }
+        network.set_weights(&mean.of(weights));
+        Ok(Trained::new(network))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use quietly_core::budget::Budget;
+
+    use super::*;
+    use crate::{Input, Kan, NetworkShape};
+
+    /// Half of a direction is that of the step before: after gradients of 1 and 0 the weights moved by ½ and ¼ of a step.
+    #[test]
+    fn momentum_keeps_a_part_of_the_direction() {
+        let shape = NetworkShape::new(vec![Input::Spline], NetworkLoss::Logistic);
+        let kan = Kan::new(shape).momentum(0.5).step_size(8.0).passes(2);
+        let planned = kan.draft(100, Budget::new(f64::INFINITY, 1e-5).unwrap()).unwrap();
+        let training = &planned.algorithm;
+        let network = Network::new(training.shape.clone(), training.seed).unwrap();
+        let mut weights = network.weights();
+        let (start, size) = (weights[0], weights.len());
+        let mut update = Momentum::new(training, weights.clone(), 1.0);
+        for (gradient, moved) in [(1.0, 4.0), (0.0, 6.0)] {
+            let released = Released { values: vec![gradient; size], std: 0.0, prefix: None };
+            update.step(0, &mut weights, &released);
+            assert!((start - weights[0] - moved).abs() < 1e-12);
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Least squares and ReLU regression: the default in full batches, one pass by random allocation, and the algorithms of the
+//! papers.
+//!
+//! * [`full_batch`] is the default, [`one_pass`] reads every row once; [`design`] splits their budget.
+//! * [`recipes`] has the papers' algorithms, one file each.
+//! * [`exact`] is least squares without noise.
+pub mod design;
+pub mod exact;
+pub mod full_batch;
+pub mod one_pass;
+pub mod recipes;

@@ -1,0 +1,382 @@
+//! The algorithms of the papers: each a short file beside its citation, made of the same few parts.
+//!
+//! A [`Recipe`] says what a descent is made of; `descent.rs` runs it. Which rows a step sees is the plan's
+//! [`Sampler`], so that what is charged is what runs.
+use quietly_accounting::Neighbours;
+use quietly_core::{
+    budget::Budget,
+    charge::{Charge, Sampler, Stage, normal_quantile},
+    privacy_plan::PrivacyPlan,
+    progress::Watch,
+    release::{Door, depth},
+};
+use quietly_data::{Private, Table};
+use quietly_engine::{
+    algorithm::{self, Access, Algorithm, Planned, Shape, mu},
+    error::Error,
+    link::Link,
+    metric::WIDEST,
+    residual::Residual,
+    unit::Unit,
+};
+
+use crate::full_batch::{FIRST, MOMENT, NORM, SCALE, THRESHOLD};
+
+pub use self::{
+    adassp::AdaSsp,
+    boosted_adassp::BoostedAdaSsp,
+    parts::{Averaging, Clip, Noise, Pace, Paper, Recipe, Sampling},
+    tukey_em::TukeyEm,
+};
+
+pub use self::tukey_em::warning as tukey_em_warning;
+
+mod adaptive_gd;
+mod adassp;
+mod boosted_adassp;
+mod deep;
+mod descent;
+mod dp_ambssgd;
+mod dp_glmtron;
+mod dp_mbglmtron;
+mod dp_pgd;
+mod dp_sgd;
+mod dp_ssgd;
+mod dp_taglmtron;
+mod parts;
+mod space;
+mod steps;
+mod threshold;
+#[cfg(test)]
+mod trial;
+mod tukey_em;
+
+/// The question for a sum of clipped gradients.
+const GRADIENT: &str = "gradient";
+/// The question for how many norms lie above a threshold.
+const STAT: &str = "rows above a threshold";
+
+/// A run of a recipe.
+pub struct Run<'a> {
+    pub plan: &'a PrivacyPlan,
+    pub shape: Shape,
+    pub table: &'a Private<Table>,
+    pub public: Option<&'a Table>,
+    pub unit: &'a Unit,
+    pub door: &'a mut Door,
+    pub threads: usize,
+}
+
+/// The intercept and the weights of a table in memory, by a fit in units of the target's range.
+fn in_memory(
+    run: algorithm::Run<'_, '_>,
+    link: Link,
+    fit: impl FnOnce(&mut Run<'_>, &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error>,
+) -> Result<(f64, Vec<f64>), Error> {
+    let (table, public) = run.data.table()?;
+    let used = run.data.rows_used()?;
+    let algorithm::Run { plan, shape, range, door, watch, .. } = run;
+    door.count_rows(plan, shape.rows, used)?;
+    let (unit, threads) = (Unit::new(link, range), door.threads());
+    let mut run = Run { plan, shape, table, public, unit: &unit, door, threads };
+    let (intercept, weights) = fit(&mut run, watch)?;
+    Ok(unit.back(intercept, weights))
+}
+
+/// Parameters that a user may give beyond the defaults.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Parameters {
+    pub steps: Option<u64>,
+    pub step_size: Option<f64>,
+    pub radius: Option<f64>,
+    pub public: bool,
+}
+
+/// Plans a descent of the papers; `name` is what messages call it.
+pub fn plan(
+    (paper, name): (Paper, &str),
+    link: Link,
+    shape: Shape,
+    budget: Budget,
+    asked: &Parameters,
+) -> Result<Planned<Recipe>, Error> {
+    let mu = mu(budget);
+    let mut recipe = recipe(paper, link, shape, asked, mu)?;
+    let unused = asked.public && !matches!(recipe.clip, Clip::Public { .. });
+    Error::unless(!unused, "public table", UNUSED, "given")?;
+    let unused = asked.radius.is_some() && recipe.clip != Clip::Bound;
+    Error::unless(!unused, "radius", UNUSED, "given")?;
+    // Whitening pays where the noise of the second moment is well below the moment itself.
+    let d = (shape.width + 1) as f64;
+    let blur = d.powf(1.5) / (MOMENT_SHARE.sqrt() * mu * shape.rows as f64);
+    // Each resolves directions that the one before lost in its noise.
+    recipe.whitenings = recipe.whitenings.min(match blur {
+        _ if shape.width > WIDEST => 0,
+        b if b < 0.015 => 3,
+        b if b < 0.13 => 2,
+        b if b < 0.25 => 1,
+        _ => 0,
+    });
+    let privacy = Algorithm::plan(&recipe, shape, budget)?;
+    recipe.step_size = recipe.step(&privacy, shape);
+    if let Some(step) = asked.step_size {
+        Error::unless(step > 0.0 && step < 1e6, "step size", "above 0 and below 1e6", step)?;
+        recipe.step_size = step;
+    }
+    let mut warnings = Vec::new();
+    if recipe.whitenings == 0 && !matches!(recipe.pace, Pace::PerRow { .. }) {
+        warnings.push(format!(
+            "{name} takes features for centred, of like size and hardly correlated; where they are not, it may diverge. \
+             --method auto does not."
+        ));
+    }
+    if recipe.clip == Clip::Stat {
+        let apart = shape.rows as f64 / (recipe.steps as f64 * threshold::STAT_PART as f64);
+        let noise = privacy.noise(STAT);
+        if apart < 2.0 * (3.0 * noise) {
+            warnings.push(format!(
+                "a step sets about {apart:.0} rows apart for its threshold, and a count of them has noise of {noise:.0}: the lowest \
+                 threshold will be taken, and nothing learnt. Take more rows or fewer steps."
+            ));
+        }
+    }
+    let expected_loss = recipe.noise_in_a_step(&privacy, shape).powi(2) / recipe.steps as f64;
+    Ok(Planned { expected_loss, warnings, ..Planned::new(recipe, shape, privacy) })
+}
+
+/// Refuses tables that are too wide for a closed form.
+pub fn check_width(shape: Shape) -> Result<(), Error> {
+    if shape.width <= WIDEST {
+        return Ok(());
+    }
+    Err(Error::TooLarge {
+        what: "a least-squares fit in closed form",
+        needed: format!("{:.0e} operations", (shape.width as f64).powi(3) * 17.0),
+        instead: "take at most 1000 features, or another method",
+    })
+}
+
+/// What a parameter must be that a method has no use for.
+const UNUSED: &str = "left out with this method, which has no use for it";
+
+impl Parameters {
+    /// Refuses parameters for a method that has no use for any, but for steps where it has them.
+    pub fn none(&self, has_steps: bool) -> Result<(), Error> {
+        Error::unless(has_steps || self.steps.is_none(), "steps", UNUSED, "given")?;
+        Error::unless(self.step_size.is_none(), "step size", UNUSED, "given")?;
+        Error::unless(self.radius.is_none(), "radius", UNUSED, "given")?;
+        Error::unless(!self.public, "public table", UNUSED, "given")
+    }
+}
+
+/// The parts of a method.
+fn recipe(
+    paper: Paper,
+    link: Link,
+    shape: Shape,
+    asked: &Parameters,
+    mu: f64,
+) -> Result<Recipe, Error> {
+    match paper {
+        Paper::DpSsgd => dp_ssgd::recipe(shape, asked),
+        Paper::DpAmbssgd => dp_ambssgd::recipe(asked),
+        Paper::DpAmbssgdPublished => dp_ambssgd::published(asked),
+        Paper::DpGlmtron => dp_glmtron::recipe(shape, asked),
+        Paper::DpMbglmtron => dp_mbglmtron::recipe(asked),
+        Paper::DpMbglmtronPublished => dp_mbglmtron::published(asked),
+        Paper::DpTaglmtron => dp_taglmtron::recipe(shape, asked),
+        Paper::DpPgd => dp_pgd::recipe(link, asked),
+        Paper::DpSgd => dp_sgd::recipe(link, asked),
+        Paper::DpSgdOnePass => dp_sgd::one_pass(asked),
+        Paper::DpSgdOneRow => dp_sgd::one_row(shape, asked),
+        Paper::AdaptiveGd => adaptive_gd::recipe(link, shape, asked, mu),
+    }
+}
+
+impl Algorithm for Recipe {
+    type Fitted = (f64, Vec<f64>);
+
+    fn sampler(&self, _: Shape) -> Sampler {
+        Recipe::sampler(self)
+    }
+
+    fn stages(&self, _: Shape, budget: Budget, noise: f64) -> Vec<Stage> {
+        self.releases(budget.neighbours(), mu(budget), noise)
+    }
+
+    fn check(&self, _: Shape, budget: Budget) -> Result<(), Error> {
+        budget.unless_pure()?;
+        let plain = self.noise != Noise::Tree && self.clip != Clip::Stat;
+        let right = match self.sampling {
+            Sampling::FullBatch | Sampling::RandomAllocation => plain,
+            // A replaced row of a Poisson sample is priced for sums only.
+            Sampling::Poisson { .. } => plain && !matches!(self.clip, Clip::Falling { .. }),
+            Sampling::Partition => true,
+        };
+        let steps = (1..=65_535).contains(&self.steps) && self.whitenings <= MOST_WHITENINGS;
+        let got = "one whose parts do not go together";
+        Error::unless(right && steps, "plan", "as it was planned", got)
+    }
+
+    fn access(&self) -> Access {
+        Access::Rows
+    }
+
+    fn fit(&self, run: algorithm::Run<'_, '_>) -> Result<(f64, Vec<f64>), Error> {
+        in_memory(run, self.link(), |run, watch| descent::fit(self, run, watch))
+    }
+}
+
+/// Shares of μ² for the norm of the rows, the second moment, and a threshold or bound found once.
+const NORM_SHARE: f64 = 0.03;
+const MOMENT_SHARE: f64 = 0.12;
+const ONCE_SHARE: f64 = 0.05;
+/// More would share the budget for second moments too thinly.
+const MOST_WHITENINGS: u64 = 3;
+/// The share of a step that its threshold takes.
+const THRESHOLD_SHARE: f64 = 0.1;
+
+impl Recipe {
+    /// The questions, where a step is worth 1/noise for a row that is there or not, and the whole budget is worth `mu` under
+    /// the relation, for a row that is there or not.
+    fn releases(&self, neighbours: Neighbours, mu: f64, noise: f64) -> Vec<Stage> {
+        // A replaced row moves a Gaussian sum twice as far: the same share is worth twice the μ. Random allocation asks
+        // for the price of a row that is there or not, under either relation.
+        let allocation = self.sampling == Sampling::RandomAllocation;
+        let price = |mu: f64, all_rows: bool, purpose: &str, level: f64| {
+            if neighbours == Neighbours::ReplaceOne && (all_rows || !allocation) {
+                Charge::quantile(purpose, level, 2.0 * mu, Neighbours::ReplaceOne)
+            } else {
+                Charge::quantile(purpose, level, mu, Neighbours::AddRemove)
+            }
+        };
+        let once = |name: &str, charge: Charge| Stage::new(name, 1, vec![charge]).of_all_rows();
+        let mut stages = Vec::new();
+        if !matches!(self.clip, Clip::Public { .. }) {
+            stages.push(once("rows", price(NORM_SHARE.sqrt() * mu, true, NORM, 0.5)));
+        }
+        if self.whitenings > 0 {
+            let rounds = self.whitenings;
+            // Two are taken where noise is a good part of the moment: they get more.
+            let share = if rounds == 2 { 1.7 * MOMENT_SHARE } else { MOMENT_SHARE };
+            let noise = (rounds as f64 / share).sqrt() / mu;
+            let moment = Stage::new("whitening", rounds, vec![Charge::sum(MOMENT, noise)]);
+            stages.push(moment.of_all_rows());
+        }
+        let mut gradient = Charge::sum(GRADIENT, noise);
+        if self.noise == Noise::Tree {
+            let depth = depth(self.steps);
+            gradient = Charge::sum(GRADIENT, noise * (depth as f64).sqrt());
+            gradient.times = depth;
+        }
+        let steps = self.steps;
+        match self.clip {
+            Clip::Fixed { level } => {
+                let found = price(ONCE_SHARE.sqrt() * mu, true, FIRST, level);
+                stages.push(once("threshold", found));
+                stages.push(Stage::new("steps", steps, vec![gradient]));
+            }
+            Clip::Bound => {
+                let found = price(ONCE_SHARE.sqrt() * mu, true, SCALE, dp_pgd::TARGET_LEVEL);
+                stages.push(once("target", found));
+                stages.push(Stage::new("steps", steps, vec![gradient]));
+            }
+            Clip::Falling { level } => {
+                let full = self.sampling == Sampling::FullBatch;
+                let first = if full { (0.04 * steps as f64).sqrt() } else { 1.0 };
+                let first = price(first / noise, full, FIRST, level);
+                stages.push(Stage::new("scale", 1, vec![first]));
+                let share = THRESHOLD_SHARE.sqrt() / noise;
+                gradient.mechanism =
+                    Charge::sum("", noise_of(&gradient) / (1.0 - THRESHOLD_SHARE).sqrt()).mechanism;
+                let threshold = price(share, full, THRESHOLD, level);
+                stages.push(Stage::new("steps", steps, vec![gradient, threshold]));
+            }
+            Clip::Stat => {
+                let counts = threshold::STAT_GRID as u64;
+                let mut stat = Charge::sum(STAT, noise * (counts as f64).sqrt());
+                stat.times = counts;
+                stages.push(Stage::new("thresholds", steps, vec![stat]));
+                stages.push(Stage::new("steps", steps, vec![gradient]));
+            }
+            Clip::Public { .. } => stages.push(Stage::new("steps", steps, vec![gradient])),
+        }
+        stages
+    }
+
+    /// How a prediction follows from the weighted sum.
+    pub fn link(&self) -> Link {
+        if self.residual == Residual::Squared { Link::Linear } else { Link::Relu }
+    }
+
+    /// The level of the clip, or how much of the curvature it leaves.
+    fn left(&self) -> f64 {
+        match self.clip {
+            Clip::Fixed { level } | Clip::Falling { level } | Clip::Public { level } => level,
+            Clip::Stat | Clip::Bound => 1.0,
+        }
+    }
+
+    /// The noise of a step's mean gradient over the size of the residuals, per unit of step: d·θ·m/(q·rows), twice that
+    /// through max(u, 0), where half of the curvature is.
+    fn noise_in_a_step(&self, plan: &PrivacyPlan, shape: Shape) -> f64 {
+        let level = self.left().min(0.98);
+        let noise = plan.noise(GRADIENT);
+        let d = (shape.width + 1) as f64;
+        let stretch = self.residual.stretch();
+        stretch * d * normal_quantile(0.5 * (1.0 + level)) * noise / (level * self.rows(shape))
+    }
+
+    /// How many rows a step sees, about.
+    fn rows(&self, shape: Shape) -> f64 {
+        let rows = shape.rows as f64;
+        match self.sampler() {
+            Sampler::Full => rows,
+            Sampler::Allocation { steps } => rows / steps as f64,
+            Sampler::Parts { .. } if self.clip == Clip::Stat => {
+                rows / self.steps as f64 * (1.0 - 1.0 / threshold::STAT_PART as f64)
+            }
+            Sampler::Parts { steps } | Sampler::Places { steps } => rows / steps as f64,
+            Sampler::Poisson { rate, .. } => rows * rate,
+            _ => unreachable!("no recipe takes its rows like this"),
+        }
+    }
+
+    /// The step for a mean gradient.
+    fn step(&self, plan: &PrivacyPlan, shape: Shape) -> f64 {
+        let d = (shape.width + 1) as f64;
+        match self.pace {
+            // Stationary noise stays below a quarter of the residuals, β·A/(2 - β) ≤ 1/4, as long as there are steps enough
+            // to arrive.
+            Pace::Curvature => {
+                let least = (10.0 / self.steps as f64).min(0.5);
+                let beta = (0.25 / self.noise_in_a_step(plan, shape).powi(2)).clamp(least, 1.0);
+                self.residual.stretch() * beta / self.left()
+            }
+            Pace::PerRow { most } => {
+                let noise = plan.noise(GRADIENT);
+                (most / d).min(0.25 / (noise * noise * d))
+            }
+            Pace::Given { step } => step,
+        }
+    }
+}
+
+fn noise_of(charge: &Charge) -> f64 {
+    match charge.mechanism {
+        quietly_core::charge::Mechanism::Gaussian { noise } => noise,
+        _ => unreachable!("a sum"),
+    }
+}
+
+/// The steps that were asked for, or `usual`.
+fn steps(asked: &Parameters, usual: u64) -> Result<u64, Error> {
+    let steps = asked.steps.unwrap_or(usual);
+    Error::unless((1..=65_535).contains(&steps), "steps", "from 1 to 65535", steps)?;
+    Ok(steps)
+}
+
+/// GLMtron for ReLU models, least squares for linear ones.
+fn approaching(link: Link) -> Residual {
+    Residual::approaching(link)
+}

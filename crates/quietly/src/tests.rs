@@ -1,0 +1,19 @@
+//! Tests of whole plans and fits: what the crates below do together.
+mod backends;
+mod canary;
+mod certificates;
+mod convex_accuracy;
+mod convex_plans;
+mod expansions;
+mod gradients;
+mod kan_accuracy;
+mod kan_plans;
+mod kan_training;
+mod minimisers;
+mod objective_perturbation;
+mod phases;
+mod pure;
+mod recipes;
+mod rows_used;
+mod scaling;
+mod tree;
