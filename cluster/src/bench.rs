@@ -162,7 +162,7 @@ fn fitted(
     rows: &mut dyn Backend,
 ) -> Result<(String, Vec<Duration>), String> {
     let mut timed = Timed { rows, times: Vec::new() };
-    let mut from = Elsewhere { backend: &mut timed, allocation: None, journal: None };
+    let mut from = Elsewhere { backend: &mut timed, public: None, allocation: None, journal: None };
     let quiet = &mut |_| ControlFlow::Continue(());
     let model = plan.fit_elsewhere(
         &mut from,

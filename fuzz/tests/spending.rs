@@ -130,7 +130,12 @@ impl World {
         let at = journal.answered();
         let asked = self.asked.entry(run.clone()).or_default();
         let mut rows = Rows { asked, at, left, trouble: None };
-        let mut from = Elsewhere { backend: &mut rows, allocation: None, journal: Some(journal) };
+        let mut from = Elsewhere {
+            backend: &mut rows,
+            public: None,
+            allocation: None,
+            journal: Some(journal),
+        };
         let quiet = &mut |_| ControlFlow::Continue(());
         let fitted = plan.fit_elsewhere(&mut from, encoding, "row", paid, 1, quiet);
         let journal = from.journal.take();

@@ -92,6 +92,9 @@ impl Away {
         ledger: Option<&Ledger>,
     ) -> Result<There, Failure> {
         plan.asks_for_sums()?;
+        if self.checkpoint.is_some() {
+            plan.check_resumable(prepared.as_ref().map(|prepared| &prepared.allocation))?;
+        }
         let one_pass = plan.method() == Method::OnePass;
         let prepared = prepared.filter(|_| one_pass).map(|prepared| (prepared, files[0].clone()));
         let steps = match &prepared {
@@ -153,7 +156,7 @@ impl There {
     pub(crate) fn fit(
         mut self,
         (plan, run): (&Plan, &str),
-        encoding: &Encoding,
+        (encoding, public): (&Encoding, Option<&Source>),
         unit: &str,
         (paid, threads): (Paid, usize),
         watch: &mut Watch<'_>,
@@ -168,6 +171,7 @@ impl There {
         }
         let mut from = Elsewhere {
             backend: &mut *self.backend,
+            public,
             allocation: self.prepared.as_ref().map(|(prepared, _)| &prepared.allocation),
             journal,
         };

@@ -211,7 +211,8 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     };
     let model = match there {
         Some(there) => {
-            there.fit((&plan, &name), &encoding, &schema.unit, (paid, threads), &mut watch, save)?
+            let rows = (&encoding, public.as_ref());
+            there.fit((&plan, &name), rows, &schema.unit, (paid, threads), &mut watch, save)?
         }
         None => {
             let reads = Reads { source: &source, public: public.as_ref(), encoding: &encoding };

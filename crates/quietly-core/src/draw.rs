@@ -38,7 +38,6 @@
 //!    ACM TOMACS 2019), and the digits of a uniform number below sᵐ are independent and uniform. The low word after m
 //!    multiplications by s is w·sᵐ mod 2⁶⁴, and their high words are the digits of v, the first one first. Each block of
 //!    [`BLOCK`] places reads words of its own, so that a place is reached without drawing more than its block.
-//!    Networks draw with m = 1, all from one sequence of words.
 //! 3. Given the order of all units before a step, a function of earlier words, `batch` exchanges of place k with a uniform
 //!    one of k.. give a uniform ordered choice of the first `batch` places (Fisher and Yates). It is uniform given
 //!    every past, and so independent of it.
@@ -67,25 +66,16 @@ pub const BLOCK: usize = 8192;
 pub struct Draw {
     sampler: Sampler,
     stream: Arc<Stream>,
-    /// Words as networks read them: see [`Draw::sequential`].
-    sequential: bool,
 }
 
 impl Sampler {
     /// Draws from a stream that nothing else reads.
     pub fn draw(self, stream: Stream) -> Draw {
-        Draw { sampler: self, stream: Arc::new(stream), sequential: false }
+        Draw { sampler: self, stream: Arc::new(stream) }
     }
 }
 
 impl Draw {
-    /// The same law from other words: step t reads those of step t + 1, and groups are drawn one after the other from those
-    /// of step 0, so that the group of a place takes drawing all places before it. For networks, whose seeded results
-    /// depend on it.
-    pub fn sequential(self) -> Self {
-        Draw { sequential: true, ..self }
-    }
-
     /// How units come to steps.
     pub fn sampler(&self) -> Sampler {
         self.sampler
@@ -126,13 +116,22 @@ impl Draw {
                 members.sort_unstable();
                 members
             }
-            _ => {
-                let group = step % self.groups().expect("each unit is in one group");
-                let groups = self.assignments(units.start);
-                let both = units.zip(groups).filter(|(_, g)| *g as u64 == group);
-                both.map(|(place, _)| place).collect()
-            }
+            _ => self.group_members(&(step..step + 1), units),
         }
+    }
+
+    /// The places of those units that are in the groups of these steps, ascending: all of them at the price of one.
+    ///
+    /// # Panics
+    ///
+    /// Unless each unit is in one group, and no group is meant twice.
+    pub fn group_members(&self, steps: &Range<u64>, units: Range<u64>) -> Vec<u64> {
+        let count = self.groups().expect("each unit is in one group");
+        assert!(steps.end - steps.start <= count, "no group twice");
+        let meant = |group: usize| (group as u64 + count - steps.start % count) % count;
+        let groups = self.assignments(units.start);
+        let both = units.zip(groups).filter(|(_, g)| meant(*g) < steps.end - steps.start);
+        both.map(|(place, _)| place).collect()
     }
 
     /// The groups of the units from place `first` on, one after the other, without end.
@@ -141,25 +140,19 @@ impl Draw {
     ///
     /// Unless each unit is in one group, of at most 65536.
     pub fn assignments(&self, first: u64) -> Assignments {
-        let groups = self.groups().expect("each unit is in one group");
-        if self.sequential {
-            let mut all = Assignments::Sequential { bits: self.bits(0), groups };
-            (0..first).for_each(|_| _ = all.next());
-            return all;
-        }
         let (block, skip) = (first / BLOCK as u64, (first % BLOCK as u64) as usize);
         let mut drawn = vec![0; BLOCK];
         self.block(block, &mut drawn);
-        Assignments::Blocks { draw: self.clone(), block, drawn, next: skip }
+        Assignments { draw: self.clone(), block, drawn, next: skip }
     }
 
     /// The groups of the units from place `block`·[`BLOCK`] on: as many as there is room for, at most [`BLOCK`].
     ///
     /// # Panics
     ///
-    /// As [`assignments`](Self::assignments), and for a draw that is sequential.
+    /// As [`assignments`](Self::assignments).
     pub fn block(&self, block: u64, groups: &mut [u16]) {
-        assert!(!self.sequential && groups.len() <= BLOCK, "one block, by place");
+        assert!(groups.len() <= BLOCK, "one block");
         let mut bits = self.bits(block);
         Digits::new(self.groups().expect("each unit is in one group"))
             .fill(|| word(&mut bits), groups);
@@ -180,7 +173,6 @@ impl Draw {
     fn poisson(&self, step: u64, rate: f64, units: Range<u64>, mut found: impl FnMut(u64)) {
         // Exact: see the module.
         let chance = (rate * 2f64.powi(32)) as u64;
-        let step = step + u64::from(self.sequential);
         let mut bits = self.bits(step).skip(units.start / 2);
         for place in (units.start / 2 * 2..units.end).step_by(2) {
             let word = word(&mut bits);
@@ -205,7 +197,7 @@ fn word(bits: &mut Bits) -> u64 {
 impl PartialEq for Draw {
     fn eq(&self, other: &Self) -> bool {
         let (a, b) = (self.stream.secret(), other.stream.secret());
-        (self.sampler, self.sequential) == (other.sampler, other.sequential) && a == b
+        self.sampler == other.sampler && a == b
     }
 }
 
@@ -216,10 +208,11 @@ impl fmt::Debug for Draw {
 }
 
 /// The groups of units that come one after the other.
-#[expect(clippy::large_enum_variant, reason = "there is one of them for a table")]
-pub enum Assignments {
-    Blocks { draw: Draw, block: u64, drawn: Vec<u16>, next: usize },
-    Sequential { bits: Bits, groups: u64 },
+pub struct Assignments {
+    draw: Draw,
+    block: u64,
+    drawn: Vec<u16>,
+    next: usize,
 }
 
 impl Iterator for Assignments {
@@ -227,21 +220,12 @@ impl Iterator for Assignments {
 
     /// The group of the next unit: there is always one.
     fn next(&mut self) -> Option<usize> {
-        match self {
-            Assignments::Blocks { draw, block, drawn, next } => {
-                if *next == BLOCK {
-                    (*block, *next) = (*block + 1, 0);
-                    draw.block(*block, drawn);
-                }
-                *next += 1;
-                Some(usize::from(drawn[*next - 1]))
-            }
-            Assignments::Sequential { bits, groups } => {
-                let group =
-                    bits.below(*groups).expect("a step reads fewer words than a stream has");
-                Some(group as usize)
-            }
+        if self.next == BLOCK {
+            (self.block, self.next) = (self.block + 1, 0);
+            self.draw.block(self.block, &mut self.drawn);
         }
+        self.next += 1;
+        Some(usize::from(self.drawn[self.next - 1]))
     }
 }
 
@@ -267,7 +251,7 @@ impl Batches {
                 members
             }
             Sampler::FixedSize { batch, .. } => {
-                let mut bits = self.draw.bits(t + u64::from(self.draw.sequential));
+                let mut bits = self.draw.bits(t);
                 let (units, batch) = (self.all.len(), (batch as usize).min(self.all.len()));
                 for place in 0..batch {
                     let other = bits.below((units - place) as u64);
@@ -286,7 +270,6 @@ impl Batches {
 struct Wire {
     sampler: Sampler,
     secret: Vec<u8>,
-    sequential: bool,
 }
 
 impl Drop for Wire {
@@ -297,8 +280,8 @@ impl Drop for Wire {
 
 impl From<Draw> for Wire {
     fn from(draw: Draw) -> Self {
-        let Draw { sampler, stream, sequential } = draw;
-        Wire { sampler, secret: stream.secret().to_vec(), sequential }
+        let Draw { sampler, stream } = draw;
+        Wire { sampler, secret: stream.secret().to_vec() }
     }
 }
 
@@ -308,7 +291,7 @@ impl TryFrom<Wire> for Draw {
     fn try_from(wire: Wire) -> Result<Self, Self::Error> {
         // Its name and its source do not matter to a worker.
         let stream = Stream::from_secret(&wire.secret, "draw", Source::Seed(0)).ok_or("a key")?;
-        Ok(Draw { sequential: wire.sequential, ..wire.sampler.draw(stream) })
+        Ok(wire.sampler.draw(stream))
     }
 }
 

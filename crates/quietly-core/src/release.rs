@@ -85,6 +85,11 @@ pub struct BoundedSum {
 }
 
 impl BoundedSum {
+    /// The sum, for what else is computed from it: it stays private.
+    pub fn values(&self) -> Private<&Vec<i64>> {
+        self.values.as_ref()
+    }
+
     pub fn new(values: Private<Vec<i64>>, sensitivity: Sensitivity) -> Self {
         BoundedSum { values, sensitivity }
     }

@@ -13,7 +13,7 @@ use quietly_core::{
     release::Door,
     rows_used,
 };
-use quietly_data::{Private, Sparse, Table};
+use quietly_data::Table;
 use serde::{Deserialize, Serialize};
 
 use crate::{backend::Backend, error::Error};
@@ -142,50 +142,17 @@ pub struct Run<'a, 'w> {
     pub shape: Shape,
     /// The public range of the target; of classes, their first and last number.
     pub range: (f64, f64),
-    pub data: Data<'a>,
+    /// The rows, wherever they are.
+    pub backend: &'a mut dyn Backend,
+    /// A public table of the same columns, where there is one.
+    pub public: Option<&'a Table>,
     pub door: &'a mut Door,
     pub watch: &'a mut Watch<'w>,
 }
 
-/// Where the rows are.
-pub enum Data<'a> {
-    /// Behind a backend, which sums queries over them.
-    Sums(&'a mut dyn Backend),
-    /// A table in memory, and perhaps a public one of the same columns.
-    Dense(&'a Private<Table>, Option<&'a Table>),
-    /// Sparse rows in memory.
-    Sparse(&'a Private<Sparse>),
-}
-
-impl<'a> Data<'a> {
-    /// The table in memory, and the public one.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Parameter`] if there is none.
-    pub fn table(&self) -> Result<(&'a Private<Table>, Option<&'a Table>), Error> {
-        match *self {
-            Data::Dense(table, public) => Ok((table, public)),
-            Data::Sums(..) => Err(refused("on this machine")),
-            Data::Sparse(_) => Err(refused("dense")),
-        }
-    }
-}
-
-impl Data<'_> {
-    /// How many rows of the table in memory are not null records.
-    ///
-    /// # Errors
-    ///
-    /// As [`table`](Self::table).
-    pub fn rows_used(&self) -> Result<Private<u64>, Error> {
-        let used = |table: &Table| table.target().iter().filter(|y| !y.is_nan()).count() as u64;
-        Ok(self.table()?.0.as_ref().map(used))
-    }
-}
-
-fn refused(want: &'static str) -> Error {
-    Error::Parameter { name: "rows", want, got: "not so, and this method needs them".into() }
+/// How many rows of a table in memory are not null records.
+pub fn rows_used(table: &Table) -> u64 {
+    table.target().iter().filter(|y| !y.is_nan()).count() as u64
 }
 
 /// The μ that a Gaussian release with the whole budget could have, for a row that is there or not.

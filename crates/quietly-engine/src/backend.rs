@@ -40,11 +40,14 @@ impl Batch {
         Batch::Steps(step..step + 1)
     }
 
-    /// Which of so many groups of rows are meant, where each row is in one.
-    fn groups(&self, steps: usize) -> Range<usize> {
+    /// Which of so many groups of rows are meant, where each row is in one. Every epoch has the same groups.
+    fn groups(&self, groups: usize) -> Range<usize> {
         match self {
-            Batch::All => 0..steps,
-            Batch::Steps(range) => range.start as usize..range.end as usize,
+            Batch::All => 0..groups,
+            Batch::Steps(range) => {
+                let first = range.start as usize % groups.max(1);
+                first..first + (range.end - range.start) as usize
+            }
         }
     }
 }
@@ -109,9 +112,18 @@ fn one_step(steps: &Range<u64>) -> u64 {
     steps.start
 }
 
-/// Those rows of a table, whose first record has this place, that are in a step.
-fn members(data: Dataset<'_>, draw: &Draw, step: u64, first: u64) -> Bucket {
-    let places = draw.members(step, first..first + data.records() as u64);
+/// Those rows of a table, whose first record has this place, that are in these steps.
+fn members(data: Dataset<'_>, draw: &Draw, steps: &Range<u64>, first: u64) -> Bucket {
+    let places = first..first + data.records() as u64;
+    let members = match draw.groups() {
+        Some(_) => draw.group_members(steps, places),
+        None => draw.members(one_step(steps), places),
+    };
+    bucket(data, members, first)
+}
+
+/// The rows at these places, where the first record of the table has place `first`.
+fn bucket(data: Dataset<'_>, places: impl IntoIterator<Item = u64>, first: u64) -> Bucket {
     let (target, nulls): (_, &[usize]) = match data {
         Dataset::Dense(table) => (table.target(), table.nulls()),
         Dataset::Sparse(rows) => (&rows.target, &[]),

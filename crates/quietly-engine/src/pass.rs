@@ -12,7 +12,7 @@
 use quietly_core::lattice::Lattice;
 
 pub use self::{
-    allocate::{Bucket, allocate, grouped, places},
+    allocate::{Bucket, allocate, places},
     cached::Cached,
     grid::Grid,
     moment::second_moment,

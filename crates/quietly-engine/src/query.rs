@@ -142,7 +142,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The target of every row that is meant.
-    fn targets(&self) -> &[f64] {
+    pub fn targets(&self) -> &[f64] {
         self.members.map_or(self.data.dense().target(), |these| these.targets())
     }
 }
@@ -347,6 +347,11 @@ pub fn encoded(kind: &str, fields: &impl Serialize) -> Vec<u8> {
 pub fn kind_and_fields(bytes: &[u8]) -> Option<(&str, &[u8])> {
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
     Some((std::str::from_utf8(&bytes[..end]).ok()?, &bytes[end + 1..]))
+}
+
+/// What [`encoded`] was told of a query.
+pub fn fields<T: for<'de> Deserialize<'de>>(fields: &[u8]) -> Option<T> {
+    ciborium::from_reader(fields).ok()
 }
 
 /// A query from its fields.

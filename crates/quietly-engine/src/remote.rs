@@ -77,6 +77,7 @@ impl Worker {
 }
 
 /// What workers do, each with some parts of a table.
+#[expect(clippy::large_enum_variant, reason = "there is one for a task")]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Job {
     /// Nothing: it tells whether all processes are of one build, before anything is charged.

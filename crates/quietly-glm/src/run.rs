@@ -10,8 +10,8 @@ use quietly_core::{
 };
 use quietly_data::Private;
 use quietly_engine::{
-    algorithm::{Access, Data, Run, Shape},
-    backend::{Backend, Batch, InMemory, run_query},
+    algorithm::{Access, Run, Shape},
+    backend::{Backend, Batch, run_query},
     error::Error,
     expand::Expander,
     histogram::{geometric_bins, tally},
@@ -131,26 +131,8 @@ impl From<(f64, Vec<f64>)> for Weights {
 
 /// Fits rows wherever they are.
 pub fn fit<M: ConvexMethod>(fit: &ConvexFit<M>, run: Run<'_, '_>) -> Result<Weights, Error> {
-    let Run { plan, shape, range, data, door, watch } = run;
-    let (program, threads) = (&fit.problem, door.threads());
-    let mut here;
-    let backend: &mut dyn Backend = match data {
-        Data::Sums(backend) => backend,
-        Data::Dense(table, _) => {
-            _ = table.as_ref().map(|table| {
-                assert_eq!(table.width(), shape.width, "the planned number of features");
-            });
-            here = InMemory::new(table, threads);
-            &mut here
-        }
-        Data::Sparse(rows) => {
-            _ = rows.as_ref().map(|rows| {
-                assert_eq!(rows.width, shape.width, "the planned number of features");
-            });
-            here = InMemory::sparse(rows, threads);
-            &mut here
-        }
-    };
+    let Run { plan, shape, range, backend, door, watch, .. } = run;
+    let program = &fit.problem;
     // Null records are records: their number is not public, that of all is.
     let neighbours = plan.budget.neighbours();
     let count = match neighbours {

@@ -17,6 +17,7 @@
 
 pub use self::{
     planning::{Clip, Kan, Sampling},
+    query::NetworkQuery,
     shape::{Input, LastLayer, NetworkLoss, NetworkShape},
     speed::{StepSpeed, step_speed},
     suits::{ENOUGH_ROWS, rows_for_each_feature},
@@ -35,6 +36,7 @@ pub mod gradient;
 pub mod layer;
 pub mod network;
 pub mod planning;
+pub mod query;
 #[cfg(test)]
 mod reference;
 pub mod shape;

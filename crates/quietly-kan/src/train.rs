@@ -1,31 +1,25 @@
 //! Training: from rows to weights, through the door.
-use std::borrow::Cow;
-
 use quietly_accounting::Neighbours;
 use quietly_core::{
     budget::Budget,
     charge::{Sampler, Stage},
-    draw::Batches,
     privacy_plan::PrivacyPlan,
     progress::{Watch, tell},
-    release::{BoundedSum, Door, Released, Sensitivity},
+    release::{Door, Released},
 };
-use quietly_data::{Private, Table};
 use quietly_engine::{
     algorithm::{Access, Algorithm, Run, Shape},
+    backend::{Backend, Batch, run_query},
     descent::{self, At, ClippedGradient, Descent, FixedClip, StepSum, Update},
     error::Error,
-    link::Link,
-    unit::Unit,
 };
 use quietly_noise::Key;
 
 use super::{
     Trained,
-    features::Prepared,
     network::Network,
     planning,
-    shape::NetworkLoss,
+    query::NetworkQuery,
     training::{Average, NetworkNoise, Training},
 };
 
@@ -51,7 +45,7 @@ impl Algorithm for Training {
     }
 
     fn access(&self) -> Access {
-        Access::Rows
+        Access::Sums
     }
 
     /// Under replace-one the number of records is public, null records among them.
@@ -60,8 +54,7 @@ impl Algorithm for Training {
     }
 
     fn fit(&self, run: Run<'_, '_>) -> Result<Trained, Error> {
-        let (table, _) = run.data.table()?;
-        fit(self, (run.plan, run.shape), table, run.range, run.door, run.watch)
+        fit(self, run)
     }
 }
 
@@ -71,45 +64,29 @@ impl Algorithm for Training {
 ///
 /// [`Error::Parameter`] if batches have one size and the public number of rows is not the planned one; [`Error::Stopped`];
 /// [`Error::Noise`] if there is no randomness. No row can cause an error.
-fn fit(
-    training: &Training,
-    (plan, shape): (&PrivacyPlan, Shape),
-    table: &Private<Table>,
-    range: (f64, f64),
-    door: &mut Door,
-    watch: &mut Watch<'_>,
-) -> Result<Trained, Error> {
+fn fit(training: &Training, run: Run<'_, '_>) -> Result<Trained, Error> {
+    let Run { plan, shape, range, backend, door, watch, .. } = run;
     let mut network = Network::new(training.shape.clone(), training.seed)?;
-    let count = table.as_ref().map(|t| t.target().len() + t.nulls().len());
-    let public = door.public_rows(plan.budget.neighbours(), count);
+    let neighbours = plan.budget.neighbours();
+    let public = match neighbours {
+        Neighbours::ReplaceOne => {
+            door.public_rows(neighbours, backend.count()?.map(|count| count as usize))
+        }
+        Neighbours::AddRemove => None,
+    };
     if let (Sampler::FixedSize { rows, .. }, Some(found)) = (plan.sampler, public) {
         let want = "what the schema says, for batches of one size";
         Error::unless(rows == found as u64, "number of rows", want, found)?;
     }
     let rows = public.map_or(shape.rows as f64, |n| n.max(1) as f64);
-    let prepared = table.as_ref().map(|table| {
-        assert_eq!(table.width(), shape.width, "the planned number of features");
-        let of = |y: &f64| label(training.shape.loss, *y, range);
-        let mut labels: Vec<f64> = table.target().iter().map(of).collect();
-        // Null records that were left out are records: where batches have one size, they take places.
-        labels.resize(labels.len() + table.nulls().len(), f64::NAN);
-        let mut features = Cow::from(table.features());
-        if !table.nulls().is_empty() {
-            features.to_mut().resize(labels.len() * shape.width, 0.0);
-        }
-        Prepared::new(&training.shape, &features, &labels)
-    });
-    let used = table.as_ref().map(|table| {
-        let of = |y: &&f64| !label(training.shape.loss, **y, range).is_nan();
-        table.target().iter().filter(of).count() as u64
-    });
+    let count = NetworkQuery::count(&network, range);
+    let used = run_query(backend, door, &Batch::All, &count)?.histogram().total();
     door.count_rows(plan, shape.rows, used)?;
     if !plan.budget.is_private() {
-        return plainly(training, network, door, prepared, watch);
+        return without_noise(training, network, (backend, range), door, watch);
     }
     training.fits_the_lattice(&network, plan)?;
-    let draw = door.draw(plan.sampler).sequential();
-    let batches = prepared.as_ref().map(|rows| draw.batches(rows.count()));
+    backend.begin(&door.draw(plan.sampler))?;
     if training.noise == NetworkNoise::Tree {
         door.aggregate_by_tree(GRADIENT);
     }
@@ -124,7 +101,7 @@ fn fit(
         average: training.average.of(training.steps, training.seed)?,
     };
     let report = &mut |t| Ok(tell(watch, "step", t + 1, training.steps)?);
-    let mut gradient = Gradient { network: &mut network, rows: prepared, batches };
+    let mut gradient = Gradient { network: &mut network, backend, range };
     let weights = descent.run(start, &mut gradient, door, report)?;
     network.set_weights(&weights);
     Ok(Trained::new(network))
@@ -133,35 +110,16 @@ fn fit(
 /// Sums of clipped gradients over the rows of a step.
 struct Gradient<'a> {
     network: &'a mut Network,
-    rows: Private<Prepared>,
-    batches: Private<Batches>,
+    backend: &'a mut dyn Backend,
+    range: (f64, f64),
 }
 
 impl ClippedGradient for Gradient<'_> {
     fn sum(&mut self, at: &At<'_>, door: &mut Door) -> Result<StepSum, Error> {
         self.network.set_weights(at.weights);
-        let (network, threads) = (&*self.network, door.threads());
-        let sum = self.batches.as_mut().zip(self.rows.as_ref()).map(|(batches, rows)| {
-            let mut sum = vec![0_i64; at.weights.len()];
-            network.clipped_sum(rows, batches.step(at.step), at.clip, threads, &mut sum);
-            sum
-        });
-        let sensitivity = network.sensitivity(at.clip);
-        let sensitivity = Sensitivity::l2(sensitivity.bound, sensitivity.unit);
-        Ok(StepSum { gradient: BoundedSum::new(sum, sensitivity), norms: None })
-    }
-}
-
-/// The label as the loss wants it: ±1, the number of a class, or in units of the range. What is no class is no number.
-fn label(loss: NetworkLoss, raw: f64, range: (f64, f64)) -> f64 {
-    match loss {
-        NetworkLoss::Logistic if raw == range.0 => -1.0,
-        NetworkLoss::Logistic if raw == range.1 => 1.0,
-        NetworkLoss::Logistic => f64::NAN,
-        NetworkLoss::Softmax { classes } => {
-            if raw >= 0.0 && raw < classes as f64 && raw.fract() == 0.0 { raw } else { f64::NAN }
-        }
-        NetworkLoss::Huber { .. } => Unit::new(Link::Linear, range).of(raw).clamp(-1.0, 1.0),
+        let query = NetworkQuery::gradients(self.network, self.range, at.clip);
+        let gradient = run_query(self.backend, door, &Batch::step(at.step), &query)?.sum();
+        Ok(StepSum { gradient, norms: None })
     }
 }
 
@@ -227,15 +185,16 @@ impl Update for Momentum<'_> {
 }
 
 /// The same without any noise: for plans that promise nothing.
-fn plainly(
+fn without_noise(
     training: &Training,
     mut network: Network,
+    (backend, range): (&mut dyn Backend, (f64, f64)),
     door: &Door,
-    prepared: Private<Prepared>,
     watch: &mut Watch<'_>,
 ) -> Result<Trained, Error> {
     let threads = door.threads();
-    door.plain(prepared, |rows| {
+    door.plain(backend.rows()?, |rows| {
+        let rows = NetworkQuery::count(&network, range).prepared(rows.dense());
         let which: Vec<u32> = (0..rows.count() as u32).collect();
         let (mut weights, whole) = (network.weights(), rows.count().max(1) as f64 * training.clip);
         let mut update = Momentum::new(training, weights.clone(), whole);
@@ -259,7 +218,7 @@ mod tests {
     use quietly_core::budget::Budget;
 
     use super::*;
-    use crate::{Input, Kan, NetworkShape};
+    use crate::{Input, Kan, NetworkLoss, NetworkShape};
 
     /// Half of a direction is that of the step before: after gradients of 1 and 0 the weights moved by ½ and ¼ of a step.
     #[test]

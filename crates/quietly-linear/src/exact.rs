@@ -11,7 +11,7 @@ use quietly_core::{
 };
 use quietly_data::Table;
 use quietly_engine::{
-    algorithm::{Access, Algorithm, Run, Shape},
+    algorithm::{Access, Algorithm, Run, Shape, rows_used},
     error::Error,
     linalg::eigen,
     link::Link,
@@ -55,10 +55,10 @@ impl Algorithm for LeastSquares {
     }
 
     fn fit(&self, run: Run<'_, '_>) -> Result<(f64, Vec<f64>), Error> {
-        let (table, _) = run.data.table()?;
-        run.door.count_rows(run.plan, run.shape.rows, run.data.rows_used()?)?;
+        let table = run.backend.rows()?.map(|rows| rows.dense());
+        run.door.count_rows(run.plan, run.shape.rows, table.as_ref().map(|t| rows_used(t)))?;
         let threads = run.door.threads();
-        Ok(run.door.plain(table.as_ref(), |table| fit(table, self.link, threads)))
+        Ok(run.door.plain(table, |table| fit(table, self.link, threads)))
     }
 }
 

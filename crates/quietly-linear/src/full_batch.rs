@@ -24,8 +24,8 @@ use quietly_core::{
     release::Door,
 };
 use quietly_engine::{
-    algorithm::{Access, Algorithm, Data, Run, Shape},
-    backend::{Backend, Batch, InMemory, run_query},
+    algorithm::{Access, Algorithm, Run, Shape},
+    backend::{Backend, Batch, run_query},
     descent::{Average, Mean, StepSize},
     error::Error,
     histogram::{bin_value, decreasing_bins, geometric_bins, linear_bins},
@@ -91,19 +91,11 @@ impl Algorithm for FullBatch {
     }
 
     fn fit(&self, run: Run<'_, '_>) -> Result<(f64, Vec<f64>), Error> {
-        let Run { plan, shape, range, data, door, watch } = run;
+        let Run { plan, shape, range, backend, door, watch, .. } = run;
         if self.design.reach == Reach::Nothing {
             return Ok((0.5 * range.0 + 0.5 * range.1, vec![0.0; shape.width]));
         }
         let unit = Unit::new(self.link, range);
-        let mut held;
-        let backend: &mut dyn Backend = match data {
-            Data::Sums(backend) => backend,
-            data => {
-                held = InMemory::new(data.table()?.0, door.threads());
-                &mut held
-            }
-        };
         backend.begin(&door.draw(plan.sampler))?;
         let (intercept, weights) = fit(self, (plan, shape), backend, &unit, door, watch)?;
         Ok(unit.back(intercept, weights))
@@ -243,6 +235,7 @@ impl Session<'_> {
             unit: self.unit,
             centre: self.centre,
             clip: None,
+            lattice_clip: None,
             thresholds: None,
         }
     }

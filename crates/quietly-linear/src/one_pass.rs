@@ -18,8 +18,8 @@ use quietly_core::{
     rows_used::ROWS_USED,
 };
 use quietly_engine::{
-    algorithm::{Access, Algorithm, Data, Run, Shape},
-    backend::{Backend, Batch, InMemory, run_query},
+    algorithm::{Access, Algorithm, Run, Shape},
+    backend::{Backend, Batch, run_query},
     descent::{Average, Mean, StepSize},
     error::Error,
     histogram::{bin_value, decreasing_bins, geometric_bins, linear_bins},
@@ -154,16 +154,8 @@ impl Algorithm for OnePass {
     }
 
     fn fit(&self, run: Run<'_, '_>) -> Result<(f64, Vec<f64>), Error> {
-        let Run { plan, shape, range, data, door, watch } = run;
+        let Run { plan, shape, range, backend, door, watch, .. } = run;
         let unit = Unit::new(self.link, range);
-        let mut held;
-        let backend: &mut dyn Backend = match data {
-            Data::Sums(backend) => backend,
-            data => {
-                held = InMemory::new(data.table()?.0, door.threads());
-                &mut held
-            }
-        };
         backend.begin(&door.draw(plan.sampler))?;
         let (intercept, weights) = fit(self, (plan, shape), backend, &unit, door, watch)?;
         Ok(unit.back(intercept, weights))
@@ -245,6 +237,7 @@ fn fit(
             unit: *unit,
             centre,
             clip: (t > 0).then_some(clip),
+            lattice_clip: None,
             thresholds: (!last).then(|| thresholds.clone()),
         };
         let (sum, counts) = run_query(backend, door, &now, &query)?.split();

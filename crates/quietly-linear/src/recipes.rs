@@ -10,12 +10,14 @@ use quietly_core::{
     progress::Watch,
     release::{Door, depth},
 };
-use quietly_data::{Private, Table};
+use quietly_data::Table;
 use quietly_engine::{
     algorithm::{self, Access, Algorithm, Planned, Shape, mu},
+    backend::{Backend, Batch, run_query},
     error::Error,
     link::Link,
     metric::WIDEST,
+    query::{Query, QuerySum, TargetBins, TargetHistogram},
     residual::Residual,
     unit::Unit,
 };
@@ -23,7 +25,7 @@ use quietly_engine::{
 use crate::full_batch::{FIRST, MOMENT, NORM, SCALE, THRESHOLD};
 
 pub use self::{
-    adassp::AdaSsp,
+    adassp::{AdaSsp, BoundedRows},
     boosted_adassp::BoostedAdaSsp,
     parts::{Averaging, Clip, Noise, Pace, Paper, Recipe, Sampling},
     tukey_em::TukeyEm,
@@ -45,7 +47,6 @@ mod dp_ssgd;
 mod dp_taglmtron;
 mod parts;
 mod space;
-mod steps;
 mod threshold;
 #[cfg(test)]
 mod trial;
@@ -60,25 +61,42 @@ const STAT: &str = "rows above a threshold";
 pub struct Run<'a> {
     pub plan: &'a PrivacyPlan,
     pub shape: Shape,
-    pub table: &'a Private<Table>,
+    pub backend: &'a mut dyn Backend,
     pub public: Option<&'a Table>,
     pub unit: &'a Unit,
     pub door: &'a mut Door,
-    pub threads: usize,
 }
 
-/// The intercept and the weights of a table in memory, by a fit in units of the target's range.
-fn in_memory(
+impl Run<'_> {
+    /// The sum of a query over the rows of a batch.
+    fn query(&mut self, batch: &Batch, query: &dyn Query) -> Result<QuerySum, Error> {
+        run_query(self.backend, self.door, batch, query)
+    }
+
+    /// Releases how many rows there are: every row has its target in one bin.
+    fn count_rows(&mut self) -> Result<(), Error> {
+        let bins = TargetBins::Sizes(vec![1.0]);
+        let counts = self.query(&Batch::All, &TargetHistogram { unit: *self.unit, bins })?;
+        Ok(self.door.count_rows(self.plan, self.shape.rows, counts.histogram().total())?)
+    }
+
+    /// A private quantile of |y|, as a bin of these thresholds.
+    fn target_quantile(&mut self, thresholds: &[f64], level: f64) -> Result<usize, Error> {
+        let bins = TargetBins::Sizes(thresholds.to_vec());
+        let counts = self.query(&Batch::All, &TargetHistogram { unit: *self.unit, bins })?;
+        Ok(self.door.quantile(SCALE, level, counts.histogram())?)
+    }
+}
+
+/// The intercept and the weights, by a fit in units of the target's range.
+fn in_units(
     run: algorithm::Run<'_, '_>,
     link: Link,
     fit: impl FnOnce(&mut Run<'_>, &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error>,
 ) -> Result<(f64, Vec<f64>), Error> {
-    let (table, public) = run.data.table()?;
-    let used = run.data.rows_used()?;
-    let algorithm::Run { plan, shape, range, door, watch, .. } = run;
-    door.count_rows(plan, shape.rows, used)?;
-    let (unit, threads) = (Unit::new(link, range), door.threads());
-    let mut run = Run { plan, shape, table, public, unit: &unit, door, threads };
+    let algorithm::Run { plan, shape, range, backend, public, door, watch } = run;
+    let unit = Unit::new(link, range);
+    let mut run = Run { plan, shape, backend, public, unit: &unit, door };
     let (intercept, weights) = fit(&mut run, watch)?;
     Ok(unit.back(intercept, weights))
 }
@@ -219,11 +237,11 @@ impl Algorithm for Recipe {
     }
 
     fn access(&self) -> Access {
-        Access::Rows
+        Access::Sums
     }
 
     fn fit(&self, run: algorithm::Run<'_, '_>) -> Result<(f64, Vec<f64>), Error> {
-        in_memory(run, self.link(), |run, watch| descent::fit(self, run, watch))
+        in_units(run, self.link(), |run, watch| descent::fit(self, run, watch))
     }
 }
 

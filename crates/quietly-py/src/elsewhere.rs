@@ -92,7 +92,7 @@ impl There {
         (paid, threads): (Paid, usize),
         watch: &mut Watch<'_>,
     ) -> Result<Model, Error> {
-        let mut from = Elsewhere { backend: self, allocation: None, journal: None };
+        let mut from = Elsewhere { backend: self, public: None, allocation: None, journal: None };
         plan.fit_elsewhere(&mut from, encoding, unit, paid, threads, watch)
     }
 

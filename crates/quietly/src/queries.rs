@@ -4,6 +4,8 @@ use quietly_engine::query::{
     kind_and_fields,
 };
 use quietly_glm::ConvexQuery;
+use quietly_kan::NetworkQuery;
+use quietly_linear::recipes::BoundedRows;
 
 /// Decodes the bytes of [`Query::encode`]; none if no query of this build wrote them.
 pub fn decode_query(bytes: &[u8]) -> Option<Box<dyn Query>> {
@@ -22,6 +24,8 @@ fn decode_single(bytes: &[u8]) -> Option<Box<dyn Query>> {
         SecondMoment::KIND => decoded::<SecondMoment>(fields),
         ClippedGradients::KIND => decoded::<ClippedGradients>(fields),
         ConvexQuery::KIND => decoded::<ConvexQuery>(fields),
+        BoundedRows::KIND => decoded::<BoundedRows>(fields),
+        NetworkQuery::KIND => NetworkQuery::decode(fields),
         _ => None,
     }
 }

@@ -1,11 +1,12 @@
 //! Tables in parts, grouped by step beforehand, and runs that are interrupted and resume.
-use std::{fs, ops::ControlFlow, path::Path, sync::Arc};
+use std::{collections::BTreeSet, fs, ops::ControlFlow, path::Path, sync::Arc};
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 use parquet::{arrow::ArrowWriter, file::properties::WriterProperties};
 use quietly::{
     Budget, Draw, Elsewhere, Encoding, Error, Family, Journal, Key, Link, Method, Model, ModelSpec,
-    Paid, Plan, Prepared, Private, Regression, Schema, Source, TablePart,
+    Neighbours, Paid, Plan, Prepared, Private, Reads, Regression, Sampler, Schema, Source,
+    TablePart,
     backend::{Backend, Batch, ParquetParts},
     query::{Query, QuerySum},
 };
@@ -81,7 +82,7 @@ fn fit(
     journal: Option<Journal>,
     seed: u64,
 ) -> Result<Model, Error> {
-    let mut from = Elsewhere { backend, allocation: None, journal };
+    let mut from = Elsewhere { backend, public: None, allocation: None, journal };
     let quiet = &mut |_| ControlFlow::Continue(());
     plan.fit_elsewhere(
         &mut from,
@@ -97,27 +98,123 @@ fn in_parts(source: &Source, plan: &Plan, encoding: &Encoding) -> ParquetParts {
     ParquetParts::new(vec![source.parts().unwrap()], plan.reading(encoding), 2)
 }
 
+/// Plans of every algorithm whose releases are sums, with what tells them apart.
+fn sum_plans(encoding: &Encoding) -> Vec<(String, Plan)> {
+    use Family::{Kan, Linear, Relu, Robust};
+    let mut plans = Vec::new();
+    let mut add = |spec: &ModelSpec, name: &str| {
+        for neighbours in [Neighbours::AddRemove, Neighbours::ReplaceOne] {
+            let budget = Budget::new(2.0, 1e-6).unwrap().under(neighbours);
+            let Ok(plan) = spec.plan(encoding, 6000, budget) else { continue };
+            if plan.asks_for_sums().is_ok() && plan.method() != Method::OnePass {
+                plans.push((format!("{name} {}", neighbours.name()), plan));
+            }
+        }
+    };
+    for family in [Linear, Relu, Robust] {
+        for method in Method::ALL {
+            let mut spec = ModelSpec::new(family);
+            spec.method = Some(method.name().into());
+            spec.public_rows = matches!(method, Method::DpGlmtron | Method::DpSgdOneRow);
+            let convex = family == Robust || method == Method::DpPgd;
+            spec.radius = convex.then_some(2.0);
+            spec.constraint = (family == Robust).then(|| "l2".into());
+            // Rows in parts are read anew for every step: a few steps will do.
+            for steps in [Some(4), None] {
+                let spec = ModelSpec { steps, ..spec.clone() };
+                let plan = spec.plan(encoding, 6000, Budget::new(2.0, 1e-6).unwrap());
+                if plan.is_ok_and(|plan| plan.sampler().steps().is_none_or(|steps| steps < 100)) {
+                    add(&spec, &format!("{family:?} {}", method.name()));
+                    break;
+                }
+            }
+        }
+    }
+    for (sampler, noise) in [
+        ("full-batch", "independent"),
+        ("poisson", "independent"),
+        ("fixed-size", "independent"),
+        ("balls-and-bins", "lambda=0.5"),
+        ("cyclic", "lambda=0.5"),
+    ] {
+        let mut spec = ModelSpec::new(Kan);
+        (spec.hidden_layer_sizes, spec.spline_basis) = (Some(vec![3]), Some(5));
+        (spec.sampler, spec.noise_correlation) = (Some(sampler.into()), Some(noise.into()));
+        (spec.epochs, spec.batches_per_epoch) = (Some(3), Some(4));
+        add(&spec, &format!("kan {sampler}"));
+    }
+    plans
+}
+
 #[test]
 fn rows_in_parts_give_the_bits_of_rows_in_memory() {
     let folder = tempfile::tempdir().unwrap();
     let source = table(folder.path(), 6000);
     let encoding = encoding(&source);
-    let quiet = &mut |_| ControlFlow::Continue(());
-    let mut plans = vec![plan(Method::FullBatch)];
-    for method in ["dp-gd", "dp-sgd", "frank-wolfe"] {
-        let mut spec = ModelSpec::new(Family::Robust);
-        (spec.method, spec.steps) = (Some(method.into()), Some(4));
-        spec.constraint = Some("l2".into());
-        plans.push(spec.plan(&encoding, 6000, Budget::new(2.0, 1e-6).unwrap()).unwrap());
+    let mut methods = BTreeSet::new();
+    for (name, plan) in sum_plans(&encoding) {
+        let quiet = &mut |_| ControlFlow::Continue(());
+        let paid = || Paid::without_ledger(Key::from_seed(3));
+        let reads = Reads { source: &source, public: Some(&source), encoding: &encoding };
+        let whole = plan.fit_from(reads, "row", paid(), 2, quiet).unwrap();
+        let mut backend = in_parts(&source, &plan, &encoding);
+        let (public, journal) = (Some(&source), None);
+        let mut from = Elsewhere { backend: &mut backend, public, allocation: None, journal };
+        let parts = plan.fit_elsewhere(&mut from, &encoding, "row", paid(), 2, quiet).unwrap();
+        assert_eq!(whole.to_json(), parts.to_json(), "{name}");
+        methods.insert(name.split(' ').take(2).collect::<Vec<_>>().join(" "));
     }
-    for plan in plans {
-        let whole = plan
-            .fit(&source, &encoding, "row", Paid::without_ledger(Key::from_seed(3)), 2, quiet)
-            .unwrap();
-        let parts =
-            fit(&plan, &mut in_parts(&source, &plan, &encoding), &encoding, None, 3).unwrap();
-        assert_eq!(whole.to_json(), parts.to_json(), "{}", plan.method().name());
+    // Of linear and ReLU regression 18 algorithms beside one pass, of convex losses 3, and networks with 5 samplers.
+    assert_eq!(methods.len(), 29, "{methods:?}");
+}
+
+/// A run that resumes has another key: it may not draw again what an earlier step used.
+#[test]
+fn only_what_is_drawn_anew_in_every_step_is_resumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = table(folder.path(), 6000);
+    let encoding = encoding(&source);
+    let (mut resumable, mut refused) = (0, 0);
+    for (name, plan) in sum_plans(&encoding) {
+        let path = folder.path().join("journal");
+        let open = || Journal::open(&path, &plan.identity(), "table", Some(3), None).unwrap();
+        if let Err(error) = plan.check_resumable(None) {
+            assert!(error.to_string().contains("checkpoint must be left out"), "{error}");
+            let groups = matches!(
+                plan.sampler(),
+                Sampler::Allocation { .. }
+                    | Sampler::Parts { .. }
+                    | Sampler::Bins { .. }
+                    | Sampler::Cyclic { .. }
+                    | Sampler::Places { .. }
+            );
+            assert!(groups, "{name}");
+            let mut parts = in_parts(&source, &plan, &encoding);
+            assert!(fit(&plan, &mut parts, &encoding, Some(open()), 3).is_err(), "{name}");
+            refused += 1;
+            continue;
+        }
+        resumable += 1;
+        let quiet = &mut |_| ControlFlow::Continue(());
+        let mut run = |until: usize, journal: Option<Journal>| {
+            let mut parts = in_parts(&source, &plan, &encoding);
+            let mut tired = Tired { rows: &mut parts, asked: 0, until };
+            let (public, backend) = (Some(&source), &mut tired);
+            let mut from = Elsewhere { backend, public, allocation: None, journal };
+            let paid = Paid::without_ledger(Key::from_seed(3));
+            plan.fit_elsewhere(&mut from, &encoding, "row", paid, 2, quiet)
+        };
+        let whole = run(usize::MAX, None).unwrap();
+        run(3, Some(open())).unwrap_err();
+        assert!(open().answered() > 0, "{name}");
+        let resumed = run(usize::MAX, Some(open())).unwrap();
+        assert_eq!(whole.to_json(), resumed.to_json(), "{name}");
+        open().finish().unwrap();
+        for left in ["journal", "journal.head", "journal.done"] {
+            _ = fs::remove_file(folder.path().join(left));
+        }
     }
+    assert!(resumable > 20 && refused > 10, "{resumable} {refused}");
 }
 
 /// However often a run is broken off, no question is answered twice once its page is written, and the model is that of an unbroken
@@ -281,7 +378,7 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
     let mut rows = ParquetParts::new(steps, plan.reading(&encoding), 2);
     let mut run = |plan: &Plan| {
         let allocation = Some(&prepared.allocation);
-        let mut from = Elsewhere { backend: &mut rows, allocation, journal: None };
+        let mut from = Elsewhere { backend: &mut rows, public: None, allocation, journal: None };
         plan.fit_elsewhere(
             &mut from,
             &encoding,

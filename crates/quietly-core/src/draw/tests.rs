@@ -17,8 +17,7 @@ fn draws() -> Vec<Draw> {
         Sampler::Cyclic { period: 4, passes: 2 },
         Sampler::FixedSize { steps: 3, batch: 700, rows: 20_001 },
     ];
-    let both = |s: Sampler| [s.draw(stream()), s.draw(stream()).sequential()];
-    samplers.into_iter().flat_map(both).collect()
+    samplers.into_iter().map(|sampler| sampler.draw(stream())).collect()
 }
 
 /// χ² of `counts` against equal chances.
@@ -104,7 +103,8 @@ fn poisson_draws_are_independent_and_have_their_rate() {
 #[test]
 fn groups_are_uniform_and_independent() {
     let sampler = Sampler::Allocation { steps: 7 };
-    for draw in [sampler.draw(stream()), sampler.draw(stream()).sequential()] {
+    {
+        let draw = sampler.draw(stream());
         let mut groups: Vec<usize> = draw.assignments(0).take(98_000).collect();
         let pairs = |groups: &[usize]| {
             let mut counts = [0.0; 49];
@@ -144,7 +144,8 @@ fn steps_of_one_size_are_uniform_and_independent() {
 fn epochs_repeat_their_groups() {
     for sampler in [Sampler::Bins { bins: 8, passes: 2 }, Sampler::Cyclic { period: 8, passes: 2 }]
     {
-        for draw in [sampler.draw(stream()), sampler.draw(stream()).sequential()] {
+        {
+            let draw = sampler.draw(stream());
             let steps: Vec<Vec<u64>> = (0..16).map(|t| draw.members(t, 0..8000)).collect();
             assert_eq!(steps[..8], steps[8..]);
             let mut all = steps[..8].concat();

@@ -1,10 +1,13 @@
 //! Tables in memory: encoded, or in arrays that belong to someone else.
 use std::{ops::Range, sync::Mutex};
 
-use quietly_core::{charge::Sampler, draw::Draw};
+use quietly_core::{
+    charge::Sampler,
+    draw::{Batches, Draw},
+};
 use quietly_data::{Gather, Private, Sparse, Table};
 
-use super::{Backend, Batch, members, one_step};
+use super::{Backend, Batch, bucket, members, one_step};
 use crate::{
     error::Error,
     pass::{Bucket, Cached, allocate, in_blocks, places},
@@ -25,6 +28,8 @@ enum Steps<G> {
     Grouped(Private<Vec<G>>),
     /// Every step is a sample of its own.
     Sampled(Draw),
+    /// Every step is a sample of one size, drawn after the step before.
+    Ordered(Private<Batches>),
 }
 
 /// A step before the draw is known would be all rows, which is priced otherwise.
@@ -63,6 +68,9 @@ impl Backend for InMemory<'_> {
         self.steps = Some(match draw.sampler() {
             Sampler::Full => Steps::All,
             Sampler::Poisson { .. } => Steps::Sampled(draw.clone()),
+            Sampler::FixedSize { .. } => {
+                Steps::Ordered(data.map(|data| draw.batches(data.records())))
+            }
             _ => Steps::Grouped(data.map(|data| allocate(data.dense(), draw, threads))),
         });
         Ok(())
@@ -70,25 +78,35 @@ impl Backend for InMemory<'_> {
 
     fn sum(&mut self, batch: &Batch, query: &dyn Query) -> Result<QuerySum, Error> {
         let (threads, mut totals) = (self.threads, query.zeros());
+        let mut all = Steps::All;
         let steps = match batch {
-            Batch::All => &Steps::All,
-            Batch::Steps(_) => self.steps.as_ref().expect(NOT_BEGUN),
+            Batch::All => &mut all,
+            Batch::Steps(_) => self.steps.as_mut().expect(NOT_BEGUN),
         };
         let rows = self.data.as_ref().zip(self.cache.as_mut());
+        let add = |data: &Dataset<'_>, members: &Bucket, cache: &mut Cache, totals: &mut [i128]| {
+            let rows = Rows { members: Some(members), ..Rows::all(*data, 0, threads) };
+            query.add(&rows, cache, totals);
+        };
         let totals = match (steps, batch) {
             (Steps::Sampled(draw), Batch::Steps(steps)) => rows.map(|(data, cache)| {
-                let members = members(*data, draw, one_step(steps), 0);
-                let rows = Rows { members: Some(&members), ..Rows::all(*data, 0, threads) };
-                query.add(&rows, cache, &mut totals);
+                add(data, &members(*data, draw, steps, 0), cache, &mut totals);
                 totals
             }),
-            (Steps::Grouped(groups), _) => rows.zip(groups.as_ref()).map(|((data, _), groups)| {
-                for members in &groups[batch.groups(groups.len())] {
-                    let rows = Rows { members: Some(members), ..Rows::all(*data, 0, threads) };
-                    query.add(&rows, &mut Cache::once(), &mut totals);
-                }
-                totals
-            }),
+            (Steps::Ordered(batches), Batch::Steps(steps)) => {
+                rows.zip(batches.as_mut()).map(|((data, cache), batches)| {
+                    let places = batches.step(one_step(steps)).iter().map(|&at| u64::from(at));
+                    add(data, &bucket(*data, places, 0), cache, &mut totals);
+                    totals
+                })
+            }
+            (Steps::Grouped(groups), _) => {
+                rows.zip(groups.as_ref()).map(|((data, cache), groups)| {
+                    let these = &groups[batch.groups(groups.len())];
+                    these.iter().for_each(|members| add(data, members, cache, &mut totals));
+                    totals
+                })
+            }
             _ => rows.map(|(data, cache)| {
                 query.add(&Rows::all(*data, 0, threads), cache, &mut totals);
                 totals
@@ -140,6 +158,9 @@ impl Backend for Borrowed<'_> {
         self.steps = Some(match draw.sampler() {
             Sampler::Full => Steps::All,
             Sampler::Poisson { .. } => Steps::Sampled(draw.clone()),
+            Sampler::FixedSize { .. } => {
+                Steps::Ordered(picks.map(|picks| draw.batches(picks.rows())))
+            }
             _ => Steps::Grouped(picks.map(|picks| places(picks.rows(), draw, threads))),
         });
         Ok(())
@@ -147,9 +168,10 @@ impl Backend for Borrowed<'_> {
 
     fn sum(&mut self, batch: &Batch, query: &dyn Query) -> Result<QuerySum, Error> {
         let (threads, mut totals) = (self.threads, query.zeros());
+        let mut all = Steps::All;
         let steps = match batch {
-            Batch::All => &Steps::All,
-            Batch::Steps(_) => self.steps.as_ref().expect(NOT_BEGUN),
+            Batch::All => &mut all,
+            Batch::Steps(_) => self.steps.as_mut().expect(NOT_BEGUN),
         };
         let add_some = |picks: &Gather<'_>, members: &[u32], totals: &mut [i128]| {
             let places = |block: Range<usize>| members[block].to_vec();
@@ -163,6 +185,12 @@ impl Backend for Borrowed<'_> {
                 add_some(picks, &members, &mut totals);
                 totals
             }),
+            (Steps::Ordered(batches), Batch::Steps(steps)) => {
+                rows.zip(batches.as_mut()).map(|((picks, _), batches)| {
+                    add_some(picks, batches.step(one_step(steps)), &mut totals);
+                    totals
+                })
+            }
             (Steps::Grouped(groups), _) => rows.zip(groups.as_ref()).map(|((picks, _), groups)| {
                 for members in &groups[batch.groups(groups.len())] {
                     add_some(picks, members, &mut totals);

@@ -1,6 +1,6 @@
 //! Parquet tables in parts, which are read again for every query.
 use std::{
-    ops::ControlFlow,
+    ops::{ControlFlow, Range},
     sync::atomic::{AtomicUsize, Ordering},
 };
 
@@ -8,7 +8,7 @@ use quietly_core::{charge::Sampler, draw::Draw};
 use quietly_data::{Encoding, Private, Source, Table, TablePart};
 use serde::{Deserialize, Serialize};
 
-use super::{Backend, Batch, check_groups, members, one_step};
+use super::{Backend, Batch, check_groups, members};
 use crate::{
     error::Error,
     expand::{Expander, Expansion},
@@ -27,11 +27,11 @@ pub struct ReadSpec {
     pub expansion: Option<Expansion>,
 }
 
-/// The rows of one step of a draw. **It is secret** which these are, and never printed.
+/// The rows of some steps of a draw. **It is secret** which these are, and never printed.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     draw: Draw,
-    step: u64,
+    steps: Range<u64>,
 }
 
 impl std::fmt::Debug for Sample {
@@ -79,7 +79,7 @@ impl Accumulator {
             let expanded = expander.as_ref().map(|expander| expander.public_table(table, 1));
             let data = Dataset::Dense(expanded.as_ref().unwrap_or(table));
             let sample = sample.as_ref();
-            let these = sample.map(|s| members(data, &s.draw, s.step, *before));
+            let these = sample.map(|s| members(data, &s.draw, &s.steps, *before));
             let rows = Rows { members: these.as_ref(), ..Rows::all(data, *before, 1) };
             query.add(&rows, &mut Cache::once(), totals);
             *before += (table.rows() + table.nulls().len()) as u64;
@@ -156,18 +156,23 @@ impl ParquetParts {
         let draw = self.draw.as_ref().expect("a run that has begun");
         match draw.sampler() {
             Sampler::Full => (self.steps.concat(), None),
-            Sampler::Poisson { .. } => {
-                let sample = Sample { draw: draw.clone(), step: one_step(steps) };
+            _ if draw.groups() == Some(self.steps.len() as u64) => {
+                (self.steps[batch.groups(self.steps.len())].concat(), None)
+            }
+            _ => {
+                let sample = Sample { draw: draw.clone(), steps: steps.clone() };
                 (self.steps.concat(), Some(sample))
             }
-            _ => (self.steps[batch.groups(self.steps.len())].concat(), None),
         }
     }
 }
 
 impl Backend for ParquetParts {
     fn begin(&mut self, draw: &Draw) -> Result<(), Error> {
-        check_groups(draw, self.steps.len())?;
+        // Steps of a table that is not grouped are told by place: each reads the table once.
+        if self.steps.len() > 1 {
+            check_groups(draw, self.steps.len())?;
+        }
         self.draw = Some(draw.clone());
         Ok(())
     }

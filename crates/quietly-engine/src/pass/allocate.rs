@@ -21,25 +21,20 @@ impl Bucket {
         &self.rows
     }
 
+    /// A copy of its rows of a table.
+    pub fn table(&self, of: &Table) -> Table {
+        let width = of.width();
+        let mut features = Vec::with_capacity(self.rows.len() * width);
+        for &row in &self.rows {
+            features.extend_from_slice(&of.features()[row as usize * width..][..width]);
+        }
+        Table::new(width, features, self.targets.clone())
+    }
+
     /// The targets of its rows.
     pub fn targets(&self) -> &[f64] {
         &self.targets
     }
-}
-
-/// A copy of the table with the rows of one step after the other, and where each step ends.
-pub fn grouped(table: &Table, steps: &[Bucket]) -> (Table, Vec<usize>) {
-    let width = table.width();
-    let (mut features, mut targets) = (Vec::with_capacity(table.features().len()), Vec::new());
-    let end = |step: &Bucket| {
-        for &row in &step.rows {
-            features.extend_from_slice(&table.features()[row as usize * width..][..width]);
-        }
-        targets.extend_from_slice(&step.targets);
-        targets.len()
-    };
-    let ends = steps.iter().map(end).collect();
-    (Table::new(width, features, targets), ends)
 }
 
 /// The rows of every step, where each row is in one.

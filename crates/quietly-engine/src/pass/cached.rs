@@ -206,7 +206,7 @@ impl Cached {
     }
 
     /// A copy of the rows at these places.
-    pub fn at(&self, places: &[u64]) -> Self {
+    pub fn at(&self, places: &[u32]) -> Self {
         let (width, stride) = (self.width, self.stride);
         let mut some = Self { width, stride, chunks: vec![], norms: vec![], targets: vec![] };
         for row in places.iter().map(|&place| place as usize) {

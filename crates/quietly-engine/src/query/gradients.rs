@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Cache, Output, Query, Rows, add_to, encoded};
 use crate::{
-    pass::{Affine, Cached, Grid, Query as LinearQuery, Rows as MappedRows, Tally, second_moment},
+    pass::{
+        Affine, Bucket, Cached, Grid, Query as LinearQuery, Rows as MappedRows, Tally,
+        second_moment,
+    },
     residual::Residual,
     transform::RowTransform,
     unit::Unit,
@@ -25,13 +28,25 @@ fn holds(cache: &Cache, transform: &RowTransform) -> bool {
 
 /// The transformed rows, made in the place of others unless they are there.
 fn transformed<'c>(rows: &Rows<'_>, cache: &'c mut Cache, transform: &RowTransform) -> &'c Cached {
-    assert!(rows.members.is_none(), "all rows are cached");
     if !holds(cache, transform) {
         let spare = cache.take::<TransformedRows>().map(|old| old.rows);
         let rows = transform.cached(spare, rows.data.dense(), rows.threads);
         cache.put(TransformedRows { transform: transform.clone(), rows });
     }
     &cache.get::<TransformedRows>().expect("just made").rows
+}
+
+/// Those transformed rows that are meant, where not all are. Rows that come once are transformed for themselves.
+fn transformed_members(
+    rows: &Rows<'_>,
+    members: &Bucket,
+    cache: &mut Cache,
+    transform: &RowTransform,
+) -> Cached {
+    if cache.is_reused() {
+        return transformed(rows, cache, transform).at(members.rows());
+    }
+    transform.cached(None, &members.table(rows.data.dense()), rows.threads)
 }
 
 /// The rows as they come through a map.
@@ -67,7 +82,10 @@ impl Query for SecondMoment {
     fn add(&self, rows: &Rows<'_>, cache: &mut Cache, totals: &mut [i128]) {
         let (lattice, threads) = (self.lattice(), rows.threads);
         let sum = match self.transform.is_cached() {
-            true => second_moment(transformed(rows, cache, &self.transform), &lattice, threads),
+            true => {
+                assert!(rows.members.is_none(), "second moments of cached rows are those of all");
+                second_moment(transformed(rows, cache, &self.transform), &lattice, threads)
+            }
             false => second_moment(&mapped(rows, &self.transform.affine()), &lattice, threads),
         };
         add_to(totals, &sum, &[]);
@@ -96,6 +114,9 @@ pub struct ClippedGradients {
     pub centre: f64,
     /// The norm that gradients are clipped to; without one there is no sum.
     pub clip: Option<f64>,
+    /// The clipping norm whose lattice is used, if not that of `clip`: so that sums with several clipping norms add up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lattice_clip: Option<f64>,
     /// The ends of the bins of norms; without them there is no histogram.
     pub thresholds: Option<Vec<f64>>,
 }
@@ -112,12 +133,17 @@ impl ClippedGradients {
             unit: Unit::ITSELF,
             centre: 0.0,
             clip: None,
+            lattice_clip: None,
             thresholds: Some(thresholds),
         }
     }
 
     fn lattice(&self) -> Option<Lattice> {
-        self.clip.map(|clip| Lattice::for_sums(clip, self.weights.len()))
+        let width = self.weights.len();
+        self.clip.map(|clip| match self.lattice_clip {
+            None => Lattice::for_sums(clip, width),
+            Some(base) => Lattice::for_sums(base, width).with_clip(clip, width),
+        })
     }
 
     fn pass(
@@ -129,9 +155,13 @@ impl ClippedGradients {
         let (clip, grid) = (self.lattice(), self.thresholds.clone().map(Grid::new));
         let (clip, grid) = (clip.as_ref(), grid.as_ref());
         let query = LinearQuery { weights: &self.weights, residual, clip, grid };
-        match self.transform.is_cached() {
-            true => transformed(rows, cache, &self.transform).pass(&query, rows.threads),
-            false => mapped(rows, &self.transform.affine()).pass(&query, rows.threads),
+        match (self.transform.is_cached(), rows.members) {
+            (true, None) => transformed(rows, cache, &self.transform).pass(&query, rows.threads),
+            (true, Some(members)) => {
+                let some = transformed_members(rows, members, cache, &self.transform);
+                some.pass(&query, rows.threads)
+            }
+            (false, _) => mapped(rows, &self.transform.affine()).pass(&query, rows.threads),
         }
     }
 }

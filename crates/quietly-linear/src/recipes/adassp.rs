@@ -29,22 +29,23 @@ use quietly_core::{
     charge::{Charge, Sampler, Stage},
     lattice::Lattice,
     progress::{Watch, tell},
-    release::{BoundedSum, Histogram, Sensitivity},
+    release::{BoundedSum, Sensitivity},
 };
-use quietly_data::{Private, Table};
+use quietly_data::Table;
 use quietly_engine::{
     algorithm::{self, Access, Algorithm, Shape, mu},
-    backend::InMemory,
+    backend::Batch,
     error::Error,
-    histogram::{geometric_bins, tally},
+    histogram::geometric_bins,
     linalg::{Square, dot, eigen, root},
     link::Link,
-    pass::{Cached, Grid, Linear, Query, second_moment},
+    pass::{Cached, Linear, Query as LinearQuery, second_moment},
+    query::{Cache, Output, Query, Rows, add_to, encoded},
     unit::Unit,
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Run, check_width, in_memory};
+use super::{Run, check_width, in_units};
 use crate::full_batch::{CONSTANT, MOMENT, NORM, SCALE, row_norm};
 
 const LEAST: &str = "least eigenvalue";
@@ -79,11 +80,11 @@ impl Algorithm for AdaSsp {
     }
 
     fn access(&self) -> Access {
-        Access::Rows
+        Access::Sums
     }
 
     fn fit(&self, run: algorithm::Run<'_, '_>) -> Result<(f64, Vec<f64>), Error> {
-        in_memory(run, Link::Linear, fit)
+        in_units(run, Link::Linear, fit)
     }
 }
 
@@ -137,7 +138,6 @@ pub(super) fn statistics(
 
 /// The rows within their bounds, and their noisy second moment.
 pub(super) struct Gram {
-    rows: Private<Cached>,
     /// R and Y.
     norm: f64,
     scale: f64,
@@ -148,34 +148,26 @@ pub(super) struct Gram {
 
 impl Gram {
     pub(super) fn release(run: &mut Run<'_>) -> Result<Self, Error> {
-        let (d, threads, unit) = (run.shape.width + 1, run.threads, run.unit);
-        let norm =
-            1.25 * row_norm(run.shape.width, &mut InMemory::new(run.table, threads), run.door)?;
+        run.count_rows()?;
+        let (d, unit) = (run.shape.width + 1, *run.unit);
+        let norm = 1.25 * row_norm(run.shape.width, run.backend, run.door)?;
         let scale = scale(run)?;
-        let plain = Linear::new(d, &identity(d));
-        let rows = run
-            .table
-            .as_ref()
-            .map(|table| Cached::new(&within(table, unit, norm), &plain, threads));
-        let lattice = Lattice::for_products(norm, d);
-        let square = lattice.step() * lattice.step();
-        let bound = (lattice.bound() as f64).powi(2);
-        let moment = rows.as_ref().map(|rows| second_moment(rows, &lattice, threads));
+        let query = BoundedRows { unit, norm, width: d, statistic: Statistic::SecondMoment };
+        let (square, bound) = (query.products().step().powi(2), query.products().bound() as f64);
+        let moment = run.query(&Batch::All, &query)?.sum();
 
-        let sum = moment.as_ref().map(|upper| vec![least_eigenvalue(upper, d)]);
-        let what =
-            BoundedSum::new(sum, Sensitivity::l2(least_bound(bound, d), UNIT as f64 * square));
-        let (least, std) = run.door.sum(LEAST, what)?;
+        let sum = moment.values().map(|upper| vec![least_eigenvalue(upper, d)]);
+        let least = Sensitivity::l2(least_bound(bound.powi(2), d), UNIT as f64 * square);
+        let (least, std) = run.door.sum(LEAST, BoundedSum::new(sum, least))?;
         let least = (least[0] - 1.645 * std).max(0.0);
 
-        let what = BoundedSum::new(moment, lattice.product_sensitivity(d));
-        let (upper, std) = run.door.sum(MOMENT, what)?;
+        let (upper, std) = run.door.sum(MOMENT, moment)?;
         // Noise with s on the diagonal and s/√2 beside it has norm s√(2d).
         let more = (std * (2.0 * d as f64).sqrt() - least).max(0.0);
         let (values, vectors) = eigen(&Square::symmetric(d, &upper).entries, d);
         // An eigenvalue below the noise's own deviation is noise; dividing by it would be wild.
         let values = values.into_iter().map(|value| (value + more).max(std)).collect();
-        Ok(Gram { rows, norm, scale, values, vectors })
+        Ok(Gram { norm, scale, values, vectors })
     }
 
     /// Zᵀr with noise, where r = y - Zw is held to ±`share`·Y.
@@ -186,13 +178,10 @@ impl Gram {
         w: &[f64],
         share: f64,
     ) -> Result<Vec<f64>, Error> {
-        let (scale, threads) = (share * self.scale, run.threads);
-        let lattice = Lattice::for_sums(self.norm * scale, w.len());
-        let residual = |u: f64, y: f64| (y - u).clamp(-scale, scale);
-        let query = Query { weights: w, residual, clip: Some(&lattice), grid: None };
-        let sum = self.rows.as_ref().map(|rows| rows.pass(&query, threads).sum);
-        let what = BoundedSum::new(sum, lattice.sensitivity());
-        Ok(run.door.sum(purpose, what)?.0)
+        let statistic = Statistic::Products { weights: w.to_vec(), residual: share * self.scale };
+        let query = BoundedRows { unit: *run.unit, norm: self.norm, width: w.len(), statistic };
+        let products = run.query(&Batch::All, &query)?.sum();
+        Ok(run.door.sum(purpose, products)?.0)
     }
 
     /// (ẐᵀẐ + λI)⁻¹b.
@@ -212,10 +201,94 @@ fn scale(run: &mut Run<'_>) -> Result<f64, Error> {
     let mu = mu(run.plan.budget);
     let level = level(run.shape, bound_share(run.shape, mu), mu);
     let wide = geometric_bins(1.0, -80, 1);
-    let grid = Grid::new(wide.clone());
-    let bin = |raw: f64| grid.bin(run.unit.of(raw).abs());
-    let counts = run.table.as_ref().map(|t| tally(t.target(), grid.bins(), bin, run.threads));
-    Ok(wide[run.door.quantile(SCALE, level, Histogram::new(counts))?])
+    Ok(wide[run.target_quantile(&wide, level)?])
+}
+
+/// A statistic of rows within R: each is scaled down together with its target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BoundedRows {
+    unit: Unit,
+    /// R.
+    norm: f64,
+    /// How many features a row has, the constant among them.
+    width: usize,
+    statistic: Statistic,
+}
+
+/// What is summed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Statistic {
+    /// ZᵀZ, its upper triangle.
+    SecondMoment,
+    /// Zᵀr, where r = y - Zw is held to ±`residual`.
+    Products { weights: Vec<f64>, residual: f64 },
+}
+
+/// The rows of a table within R.
+struct CachedWithin {
+    norm: f64,
+    rows: Cached,
+}
+
+impl BoundedRows {
+    pub const KIND: &str = "bounded-rows";
+
+    fn products(&self) -> Lattice {
+        Lattice::for_products(self.norm, self.width)
+    }
+
+    fn sums(&self, residual: f64) -> Lattice {
+        Lattice::for_sums(self.norm * residual, self.width)
+    }
+
+    fn holds(&self, cache: &Cache) -> bool {
+        cache.get().is_some_and(|there: &CachedWithin| there.norm == self.norm)
+    }
+}
+
+impl Query for BoundedRows {
+    fn outputs(&self) -> Vec<Output> {
+        let d = self.width;
+        vec![match &self.statistic {
+            Statistic::SecondMoment => {
+                let sensitivity = self.products().product_sensitivity(d);
+                Output::Sum { len: d * (d + 1) / 2, sensitivity }
+            }
+            Statistic::Products { residual, .. } => {
+                Output::Sum { len: d, sensitivity: self.sums(*residual).sensitivity() }
+            }
+        }]
+    }
+
+    fn add(&self, rows: &Rows<'_>, cache: &mut Cache, totals: &mut [i128]) {
+        assert!(rows.members.is_none(), "statistics of all rows");
+        let threads = rows.threads;
+        if !self.holds(cache) {
+            let table = within(rows.data.dense(), &self.unit, self.norm);
+            let plain = Linear::new(self.width, &identity(self.width));
+            let rows = Cached::new(&table, &plain, threads);
+            cache.put(CachedWithin { norm: self.norm, rows });
+        }
+        let rows = &cache.get::<CachedWithin>().expect("just made").rows;
+        let sum = match &self.statistic {
+            Statistic::SecondMoment => second_moment(rows, &self.products(), threads),
+            Statistic::Products { weights, residual } => {
+                let lattice = self.sums(*residual);
+                let residual = |u: f64, y: f64| (y - u).clamp(-residual, *residual);
+                let query = LinearQuery { weights, residual, clip: Some(&lattice), grid: None };
+                rows.pass(&query, threads).sum
+            }
+        };
+        add_to(totals, &sum, &[]);
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        encoded(Self::KIND, self)
+    }
+
+    fn is_served_by(&self, cache: &Cache) -> bool {
+        self.holds(cache)
+    }
 }
 
 fn identity(d: usize) -> Vec<f64> {

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Run,
     adassp::{Gram, bound_share, parted, statistics},
-    check_width, in_memory,
+    check_width, in_units,
 };
 
 const RESIDUALS: &str = "products with the residuals";
@@ -64,11 +64,11 @@ impl Algorithm for BoostedAdaSsp {
     }
 
     fn access(&self) -> Access {
-        Access::Rows
+        Access::Sums
     }
 
     fn fit(&self, run: algorithm::Run<'_, '_>) -> Result<(f64, Vec<f64>), Error> {
-        in_memory(run, Link::Linear, fit)
+        in_units(run, Link::Linear, fit)
     }
 }
 

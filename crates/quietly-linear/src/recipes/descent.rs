@@ -4,23 +4,25 @@
 //! name and with the noise that the plan has charged; everything else is post-processing.
 use quietly_core::{
     charge::Sampler,
-    lattice::Lattice,
     progress::{Watch, tell},
-    release::{BoundedSum, Door, Histogram, Released},
+    release::{Door, Histogram, Released},
 };
 use quietly_engine::{
+    backend::{Backend, Batch, run_query},
     descent::{At, ClippedGradient, Descent, StepSum, Update},
     error::Error,
+    histogram::geometric_bins,
     linalg::dot,
-    pass::{Grid, Query},
+    query::{ClippedGradients, Combined},
     residual::Residual,
+    transform::RowTransform,
     unit::Unit,
 };
 
 use super::{
     Clip, GRADIENT, Noise, Pace, Recipe, Run,
+    dp_pgd::TARGET_LEVEL,
     space::Space,
-    steps::Steps,
     threshold::{PublicRows, STAT_PART, Threshold},
 };
 
@@ -39,32 +41,50 @@ pub(super) fn fit(
         "empty or missing",
     )?;
 
-    let (space, spare) = Space::new(run, recipe)?;
+    run.count_rows()?;
+    let space = Space::new(run, recipe)?;
     let d = run.shape.width + 1;
     let cells = match recipe.clip {
-        Clip::Stat => recipe.steps as usize * STAT_PART,
-        Clip::Falling { .. } => recipe.steps as usize + 1,
-        _ => recipe.steps as usize,
+        Clip::Stat => recipe.steps * STAT_PART,
+        Clip::Falling { .. } => recipe.steps + 1,
+        _ => recipe.steps,
     };
-    let steps = Steps::new(run, &space, spare, cells)?;
+    // A step of DP-STAT has several groups: each row pays for its group as if all knew which, however likely the groups are.
+    let sampler = match run.plan.sampler {
+        Sampler::Parts { .. } => Sampler::Parts { steps: cells },
+        sampler => sampler,
+    };
+    run.backend.begin(&run.door.draw(sampler))?;
+    let transform = space.transform(run.shape.width);
+    let threads = run.door.threads();
     let public = run.public.filter(|_| public).map(|table| -> PublicRows {
         let (unit, distance) = (*run.unit, recipe.residual.distance());
         let residual = move |u: f64, raw: f64| distance.of(u, unit.of(raw));
-        (space.cached(None, table, run.threads), Box::new(residual))
+        (transform.cached(None, table, threads), Box::new(residual))
     });
     let radius = recipe.radius.map(|radius| radius / space.scale());
     // Rows measure about √d, and are taken to measure at most a quarter more.
     let bound = (1.25 * (d as f64).sqrt(), radius.unwrap_or(0.0));
-    let full = run.plan.sampler == Sampler::Full;
-    let (unit, threads) = (run.unit, run.threads);
-    let mut gradient = Gradient { steps, recipe, unit, base: None, full, threads };
+    let target = match recipe.clip {
+        Clip::Bound => {
+            let wide = geometric_bins(1.0, -80, 1);
+            // Rows of norm one: their norm times the target is the target.
+            wide[run.target_quantile(&wide, TARGET_LEVEL)?]
+        }
+        _ => 0.0,
+    };
+    let (plan, shape, unit) = (run.plan, run.shape, *run.unit);
+    let full = plan.sampler == Sampler::Full;
+    let mut gradient =
+        Gradient { backend: run.backend, transform, recipe, unit, lattice_clip: None, full };
     let weights = vec![0.0; d];
-    let mut clip = Threshold::first(run, recipe.clip, public, &weights, &mut gradient, bound)?;
+    let bound = bound.0 * (bound.0 * bound.1 + target);
+    let mut clip = Threshold::first(run.door, recipe.clip, public, &weights, &mut gradient, bound)?;
     if recipe.noise == Noise::Tree {
-        gradient.base = Some(Lattice::for_sums(clip.now(), d));
+        gradient.lattice_clip = Some(clip.now());
         run.door.aggregate_by_tree(GRADIENT);
     }
-    let mut update = Step { recipe, rows: recipe.rows(run.shape), radius };
+    let mut update = Step { recipe, rows: recipe.rows(shape), radius };
     let average = recipe.average.of(recipe.steps);
     let all = 0..recipe.steps;
     let mut descent =
@@ -86,72 +106,77 @@ impl Recipe {
 
 /// Sums of clipped gradients over the rows of a step.
 struct Gradient<'a> {
-    steps: Steps,
+    backend: &'a mut dyn Backend,
+    transform: RowTransform,
     recipe: &'a Recipe,
-    unit: &'a Unit,
-    /// The lattice of all leaves of a tree.
-    base: Option<Lattice>,
+    unit: Unit,
+    /// The clipping norm of the lattice of all leaves of a tree.
+    lattice_clip: Option<f64>,
     /// Whether every step sees every row.
     full: bool,
-    threads: usize,
+}
+
+impl Gradient<'_> {
+    fn query(&self, weights: &[f64], residual: Residual) -> ClippedGradients {
+        ClippedGradients {
+            transform: self.transform.clone(),
+            weights: weights.to_vec(),
+            residual: Some(residual),
+            unit: self.unit,
+            centre: 0.0,
+            clip: None,
+            lattice_clip: self.lattice_clip,
+            thresholds: None,
+        }
+    }
+
+    /// The groups of rows of a step.
+    fn batch(&self, step: u64) -> Batch {
+        match self.recipe.clip {
+            _ if self.full => Batch::All,
+            Clip::Stat => Batch::Steps(step * STAT_PART + 1..(step + 1) * STAT_PART),
+            Clip::Falling { .. } => Batch::step(step + 1),
+            _ => Batch::step(step),
+        }
+    }
 }
 
 impl ClippedGradient for Gradient<'_> {
-    fn sum(&mut self, at: &At<'_>, _door: &mut Door) -> Result<StepSum, Error> {
-        let d = at.weights.len();
-        let lattice = match &self.base {
-            None => Lattice::for_sums(at.clip, d),
-            Some(base) => base.with_clip(at.clip, d),
-        };
-        let grid = at.bins.map(|bins| Grid::new(bins.to_vec()));
+    fn sum(&mut self, at: &At<'_>, door: &mut Door) -> Result<StepSum, Error> {
         let (residual, distance) =
             (self.recipe.residual_at(at.step), self.recipe.residual.distance());
-        let query = Query {
-            weights: at.weights,
-            residual: |u: f64, raw: f64| residual.of(u, self.unit.of(raw)),
-            clip: Some(&lattice),
-            grid: grid.as_ref(),
+        let thresholds = at.bins.map(|bins| bins.to_vec());
+        let mut gradients =
+            ClippedGradients { clip: Some(at.clip), ..self.query(at.weights, residual) };
+        let batch = self.batch(at.step);
+        let sum = match thresholds {
+            // Norms are those of the distance, whatever the step goes along.
+            Some(_) if distance != residual => {
+                let norms = ClippedGradients { thresholds, ..self.query(at.weights, distance) };
+                let both = Combined::new(vec![Box::new(gradients), Box::new(norms)]);
+                run_query(self.backend, door, &batch, &both)?
+            }
+            thresholds => {
+                gradients.thresholds = thresholds;
+                run_query(self.backend, door, &batch, &gradients)?
+            }
         };
-        let first = at.step as usize;
-        let cells = match self.recipe.clip {
-            Clip::Stat => first * STAT_PART + 1..(first + 1) * STAT_PART,
-            Clip::Falling { .. } => first + 1..first + 2,
-            _ => first..first + 1,
-        };
-        let (sum, mut counts) = self.steps.tally(at.step, cells.clone(), &query, self.threads);
-        if grid.is_some() && distance != residual {
-            let query = Query {
-                weights: at.weights,
-                residual: |u: f64, raw: f64| distance.of(u, self.unit.of(raw)),
-                clip: None,
-                grid: grid.as_ref(),
-            };
-            counts = self.steps.tally(at.step, cells, &query, self.threads).1;
-        }
-        let gradient = BoundedSum::new(sum, lattice.sensitivity());
-        Ok(StepSum { gradient, norms: grid.map(|_| Histogram::new(counts)) })
+        let (sums, counts) = sum.split();
+        let gradient = sums.into_iter().next().expect("one sum");
+        Ok(StepSum { gradient, norms: counts.into_iter().next() })
     }
 
-    /// DP-STAT has rows of its own in every step, and a falling clip has those of the first cell where rows are sampled.
-    fn norms(&mut self, at: &At<'_>, _door: &mut Door) -> Result<Histogram, Error> {
-        let grid = Grid::new(at.bins.expect("bins").to_vec());
+    /// DP-STAT has rows of its own in every step, and a falling clip has those of the first group where rows are sampled.
+    fn norms(&mut self, at: &At<'_>, door: &mut Door) -> Result<Histogram, Error> {
+        let thresholds = at.bins.map(|bins| bins.to_vec());
         let distance = self.recipe.residual.distance();
-        let query = Query {
-            weights: at.weights,
-            residual: |u: f64, raw: f64| distance.of(u, self.unit.of(raw)),
-            clip: None,
-            grid: Some(&grid),
+        let query = ClippedGradients { thresholds, ..self.query(at.weights, distance) };
+        let batch = match self.recipe.clip {
+            Clip::Stat => Batch::step(at.step * STAT_PART),
+            Clip::Falling { .. } if !self.full => Batch::step(0),
+            _ => Batch::All,
         };
-        let apart = match self.recipe.clip {
-            Clip::Stat => Some(at.step as usize * STAT_PART),
-            Clip::Falling { .. } if !self.full => Some(0),
-            _ => None,
-        };
-        let (_, counts) = match apart {
-            Some(cell) => self.steps.tally(at.step, cell..cell + 1, &query, self.threads),
-            None => self.steps.tally_all(&query, self.threads),
-        };
-        Ok(Histogram::new(counts))
+        Ok(run_query(self.backend, door, &batch, &query)?.histogram())
     }
 }
 

@@ -1,14 +1,12 @@
 //! The space that a recipe descends in: features scaled alike, or whitened.
-use quietly_core::release::Histogram;
-use quietly_data::{Private, Table};
 use quietly_engine::{
-    backend::InMemory,
+    backend::Batch,
     error::Error,
     histogram::bin_value,
     linalg::dot,
     metric::{Metric, Whitening},
-    pass::{Affine, Cached, Grid, Query, Rows},
-    query::{Cache, TransformedRows},
+    query::ClippedGradients,
+    transform::RowTransform,
 };
 
 use super::{Clip, Recipe, Run};
@@ -31,33 +29,25 @@ pub(super) enum Space {
 impl Space {
     /// Asks for the norm of the rows, and for their second moment if they are to be whitened. Of public rows nothing need
     /// be asked.
-    ///
-    /// Also returns a place for rows.
-    pub(super) fn new(
-        run: &mut Run<'_>,
-        recipe: &Recipe,
-    ) -> Result<(Self, Private<Option<Cached>>), Error> {
+    pub(super) fn new(run: &mut Run<'_>, recipe: &Recipe) -> Result<Self, Error> {
         let width = run.shape.width;
         if let (Clip::Public { .. }, Some(public)) = (recipe.clip, run.public) {
             let squares = dot(public.features(), public.features()) / public.rows().max(1) as f64;
             let scale = (width as f64 / squares.max(1e-12)).sqrt();
-            return Ok((Space::Plain { scale, width }, Private::new(None)));
+            return Ok(Space::Plain { scale, width });
         }
         if recipe.whitenings == 0 {
             let scale = (width as f64).sqrt() / feature_norm(run)?;
-            return Ok((Space::Plain { scale, width }, Private::new(None)));
+            return Ok(Space::Plain { scale, width });
         }
-        let mut rows = InMemory::new(run.table, run.threads);
-        let norm = 1.1 * full_batch::row_norm(width, &mut rows, run.door)?;
+        let norm = 1.1 * full_batch::row_norm(width, run.backend, run.door)?;
         let start = Whitening::new(width, CONSTANT, norm, run.shape.rows);
         let later = WHITENED * (width as f64 + 1.0).sqrt();
         let cuts: Vec<f64> =
             (0..recipe.whitenings).map(|round| if round == 0 { norm } else { later }).collect();
-        let whitening = full_batch::whiten(start, &cuts, &mut rows, run.door, &mut || Ok(()))?;
+        let whitening = full_batch::whiten(start, &cuts, run.backend, run.door, &mut || Ok(()))?;
         // With no noise to spare, the metric of clipping is the whitened one.
-        let spare = |mut cache: Cache| cache.take().map(|there: TransformedRows| there.rows);
-        let space = Space::Whitened(Metric::new(whitening, run.shape.rows, 1e9));
-        Ok((space, rows.into_cache().map(spare)))
+        Ok(Space::Whitened(Metric::new(whitening, run.shape.rows, 1e9)))
     }
 
     /// What a feature is multiplied with, where all are alike.
@@ -68,16 +58,11 @@ impl Space {
         }
     }
 
-    /// The rows of a table in this space.
-    pub(super) fn cached(&self, spare: Option<Cached>, table: &Table, threads: usize) -> Cached {
+    /// The map of rows into this space.
+    pub(super) fn transform(&self, width: usize) -> RowTransform {
         match self {
-            Space::Plain { scale, width } => {
-                let map = Affine::new(&vec![0.0; *width], &vec![*scale; *width], 1.0);
-                Cached::new(table, &map, threads)
-            }
-            Space::Whitened(metric) => {
-                metric.transform(table.width()).cached(spare, table, threads)
-            }
+            Space::Plain { scale, width } => RowTransform::scaled(*width, *scale, 1.0),
+            Space::Whitened(metric) => metric.transform(width),
         }
     }
 
@@ -98,15 +83,11 @@ impl Space {
 
 /// The private median of the rows' norms, without a constant.
 fn feature_norm(run: &mut Run<'_>) -> Result<f64, Error> {
-    let (width, threads) = (run.shape.width, run.threads);
+    let width = run.shape.width;
     let most = (width as f64).sqrt();
     // Norms crowd in many dimensions: eighth powers of two tell them apart.
     let grid: Vec<f64> = (-96..=0).map(|k| most * 2.0_f64.powf(f64::from(k) / 8.0)).collect();
-    let bins = Grid::new(grid.clone());
-    let zero = vec![0.0; width + 1];
-    let query = Query { weights: &zero, residual: |_, _| 1.0, clip: None, grid: Some(&bins) };
-    let map = Affine::identity(width, 0.0);
-    let counts: Private<Vec<u64>> =
-        run.table.as_ref().map(|t| Rows::all(t, &map).pass(&query, threads).counts);
-    Ok(bin_value(&grid, run.door.quantile(NORM, 0.5, Histogram::new(counts))?))
+    let query = ClippedGradients::norms(RowTransform::plain(width, 0.0), grid.clone());
+    let counts = run.query(&Batch::All, &query)?.histogram();
+    Ok(bin_value(&grid, run.door.quantile(NORM, 0.5, counts)?))
 }

@@ -13,16 +13,13 @@ use quietly_engine::{
     pass::{Cached, Grid, Query},
 };
 
-use super::{Clip, Run, STAT};
-use crate::{
-    full_batch::{FIRST, SCALE, THRESHOLD},
-    recipes::dp_pgd::TARGET_LEVEL,
-};
+use super::{Clip, STAT};
+use crate::full_batch::{FIRST, THRESHOLD};
 
 /// How many thresholds DP-STAT tries: √d·2^-20 to √d·2^4 for targets within [-1, 1].
 pub(super) const STAT_GRID: usize = 25;
 /// One of so many rows is set apart for it.
-pub(super) const STAT_PART: usize = 11;
+pub(super) const STAT_PART: u64 = 11;
 
 /// The present clip, and how it is found.
 pub(super) struct Threshold {
@@ -38,14 +35,14 @@ pub(super) struct Threshold {
 pub(super) type PublicRows = (Cached, Box<dyn Fn(f64, f64) -> f64 + Sync>);
 
 impl Threshold {
-    /// The first clip. `bound` is the norm of rows and of weights, for a clip that is a bound.
+    /// The first clip: `bound`, for a clip that is one.
     pub(super) fn first(
-        run: &mut Run<'_>,
+        door: &mut Door,
         kind: Clip,
         public: Option<PublicRows>,
         weights: &[f64],
         gradient: &mut dyn ClippedGradient,
-        bound: (f64, f64),
+        bound: f64,
     ) -> Result<Self, Error> {
         let d = weights.len() as f64;
         let mut threshold = Threshold { kind, clip: d.sqrt(), least: 0.0, public, next: 0 };
@@ -53,23 +50,11 @@ impl Threshold {
             Clip::Fixed { level } | Clip::Falling { level } => {
                 let wide = geometric_bins(d.sqrt(), -80, 12);
                 let at = At { step: 0, weights, clip: threshold.clip, bins: Some(&wide) };
-                let counts = gradient.norms(&at, run.door)?;
-                threshold.clip = bin_value(&wide, run.door.quantile(FIRST, level, counts)?);
+                let counts = gradient.norms(&at, door)?;
+                threshold.clip = bin_value(&wide, door.quantile(FIRST, level, counts)?);
                 threshold.least = threshold.clip * 2.0_f64.powi(-40);
             }
-            Clip::Bound => {
-                let wide = geometric_bins(1.0, -80, 1);
-                let grid = Grid::new(wide.clone());
-                // Rows of norm one: their norm times the target is the target.
-                let bin = |raw: f64| grid.bin(run.unit.of(raw).abs());
-                let count = |t: &quietly_data::Table| {
-                    quietly_engine::histogram::tally(t.target(), grid.bins(), bin, run.threads)
-                };
-                let counts = run.table.as_ref().map(count);
-                let target =
-                    wide[run.door.quantile(SCALE, TARGET_LEVEL, Histogram::new(counts))?];
-                threshold.clip = bound.0 * (bound.0 * bound.1 + target);
-            }
+            Clip::Bound => threshold.clip = bound,
             Clip::Stat | Clip::Public { .. } => {}
         }
         Ok(threshold)

@@ -4,7 +4,10 @@ use std::ops::ControlFlow;
 use quietly_accounting::Neighbours;
 use quietly_core::{budget::Budget, random::Random, release::Door};
 use quietly_data::{Private, Table};
-use quietly_engine::algorithm::{self, Algorithm, Data, Planned, Shape};
+use quietly_engine::{
+    algorithm::{self, Algorithm, Planned, Shape},
+    backend::InMemory,
+};
 use quietly_noise::Key;
 
 /// The public range of the target.
@@ -67,6 +70,7 @@ pub(super) fn fit<A: Algorithm<Fitted = (f64, Vec<f64>)>>(
     let Planned { algorithm, shape, privacy: plan, .. } = planned;
     let table = Private::new(table(shape.rows as usize, shape.width, 40 + seed));
     let door = &mut Door::new(Key::from_seed(seed), &plan.stages, 2);
-    let (data, watch) = (Data::Dense(&table, None), &mut |_| ControlFlow::Continue(()));
-    algorithm.fit(algorithm::Run { plan, shape: *shape, range: RANGE, data, door, watch }).unwrap()
+    let (backend, public) = (&mut InMemory::new(&table, 2), None);
+    let (shape, range, watch) = (*shape, RANGE, &mut |_| ControlFlow::Continue(()));
+    algorithm.fit(algorithm::Run { plan, shape, range, backend, public, door, watch }).unwrap()
 }

@@ -32,7 +32,7 @@ use quietly_core::{
 };
 use quietly_data::Table;
 use quietly_engine::{
-    algorithm::{self, Access, Algorithm, Planned, Shape},
+    algorithm::{self, Access, Algorithm, Planned, Shape, rows_used},
     error::Error,
     linalg::{Square, solve},
     link::Link,
@@ -44,7 +44,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Run, adassp, check_width,
     deep::{self, EDGE},
-    in_memory,
+    in_units,
 };
 use crate::full_batch::CONSTANT;
 
@@ -104,7 +104,7 @@ impl Algorithm for TukeyEm {
     }
 
     fn fit(&self, run: algorithm::Run<'_, '_>) -> Result<(f64, Vec<f64>), Error> {
-        in_memory(run, Link::Linear, fit)
+        in_units(run, Link::Linear, fit)
     }
 }
 
@@ -138,7 +138,10 @@ fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<f64>), Erro
     tell(watch, "step", 1, 1)?;
     let steps = groups(run.shape, run.plan.budget) as u64;
     let groups = run.door.draw(Sampler::Parts { steps });
-    let models = run.table.as_ref().map(|table| models(table, run.unit, &groups, run.threads));
+    let (unit, threads) = (run.unit, run.door.threads());
+    let table = run.backend.rows()?.map(|rows| rows.dense());
+    run.door.count_rows(run.plan, run.shape.rows, table.as_ref().map(|t| rows_used(t)))?;
+    let models = table.map(|table| models(table, unit, &groups, threads));
     let found = run.door.promised(DEEP, models, deep::point)?;
     let safe = vec![0.0; run.shape.width + 1];
     let real = |point: Vec<i64>| point.iter().map(|&w| w as f64 * STEP).collect();

@@ -213,7 +213,7 @@ impl ImagePlan {
             assert_eq!(pictures.size(), (shape.side, shape.channels), "the planned size");
             pictures
         });
-        let draw = door.draw(self.sampler).sequential();
+        let draw = door.draw(self.sampler);
         let mut batches = checked.as_ref().map(|pictures| draw.batches(pictures.len()));
         let lattice = Lattice::for_sums(self.training.clip, shape.weights());
         while walk.page.step < steps {

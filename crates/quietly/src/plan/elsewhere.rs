@@ -1,23 +1,32 @@
 //! Running a plan on any backend: rows in parts, on other machines, or both.
 use quietly_core::{
-    allocation::Allocation, charge::Sampler, journal::Journal, paid::Paid, progress::Watch,
+    allocation::Allocation,
+    charge::{Charge, Mechanism, Sampler},
+    journal::Journal,
+    paid::Paid,
+    progress::Watch,
     release::Door,
 };
-use quietly_data::Encoding;
+use quietly_data::{Encoding, Source};
 use quietly_engine::{
-    algorithm::{Access, Algorithm, Data},
+    algorithm::{Access, Algorithm},
     backend::{Backend, ReadSpec},
     error::Error,
     expand::Expansion,
 };
 
+use quietly_kan::NetworkNoise;
+use quietly_linear::recipes::Noise;
+
 use super::Plan;
-use crate::model::Model;
+use crate::{any_algorithm::AnyAlgorithm, method::Method, model::Model};
 
 /// The rows of a backend, and what is known about them.
 pub struct Elsewhere<'a> {
     /// The rows.
     pub backend: &'a mut dyn Backend,
+    /// A public table of the same columns, for algorithms that take thresholds from one.
+    pub public: Option<&'a Source>,
     /// How records came to their steps, where each is in one.
     pub allocation: Option<&'a Allocation>,
     /// Where what is released is written down, so that a run which is broken off can go on.
@@ -38,8 +47,8 @@ impl Plan {
     ///
     /// [`Error::Parameter`] if it asks for something else; it says what to take instead.
     pub fn asks_for_sums(&self) -> Result<(), Error> {
-        let want = "one whose steps are sums over rows: full-batch or one-pass for linear and relu; dp-gd, dp-sgd or \
-                    frank-wolfe for other losses";
+        let want = "one whose releases are sums over rows: any for linear and relu but exact and tukey-em; dp-gd, dp-sgd or \
+                    frank-wolfe for other losses; kan";
         Error::unless(self.are_sums(), "method", want, self.method().name())?;
         self.expands_alike()
     }
@@ -60,20 +69,50 @@ impl Plan {
     ///
     /// [`Error::Parameter`] if steps have rows of their own, or all that this plan asks are not sums.
     pub fn asks_every_row(&self) -> Result<(), Error> {
-        let want = "one that asks every row in every step, as the rows of this table have no places: full-batch for linear and relu, \
-                    dp-gd or frank-wolfe for other losses";
+        let want = "one whose steps see all rows, as the rows of this table have no order: full-batch, adassp, boosted-adassp, \
+                    dp-pgd or adaptive-gd for linear and relu; dp-gd or frank-wolfe for other losses; kan with full batches";
         let every = self.are_sums() && self.sampler() == Sampler::Full;
         Error::unless(every, "method", want, self.method().name())?;
         self.expands_alike()
     }
 
-    /// Whether a table that was prepared like this, or not at all, has as many steps as are planned.
+    /// Whether a run of this plan can be resumed without a second draw of anything that was used before.
+    ///
+    /// A run that resumes has another key. Its noise and its samples are drawn anew, which is right where each step has its own.
+    /// Correlated noise and trees go on from noise of the steps before; and where each row is in one group, a row that was in a
+    /// step before the break could be in another one after it, unless the table was partitioned beforehand.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] if it cannot.
+    pub fn check_resumable(&self, allocation: Option<&Allocation>) -> Result<(), Error> {
+        let want = "left out: the noise of a step depends on that of the steps before it, which is not kept";
+        let charges = self.stages().iter().flat_map(|stage| &stage.charges);
+        let mixed = |charge: &Charge| matches!(charge.mechanism, Mechanism::Mixed { .. });
+        let tree = |charge: &Charge| charge.times > 1;
+        let independent = match &self.algorithm {
+            AnyAlgorithm::Recipe(recipe) => recipe.noise == Noise::Independent,
+            AnyAlgorithm::Kan(training) => training.noise == NetworkNoise::Independent,
+            _ => !charges.clone().any(tree),
+        };
+        let independent = independent && !charges.clone().any(mixed);
+        Error::unless(independent, "checkpoint", want, "given")?;
+        let drawn_by_step = match self.sampler() {
+            Sampler::Full | Sampler::Poisson { .. } | Sampler::FixedSize { .. } => true,
+            _ => allocation.is_some(),
+        };
+        let want = "left out, or the table partitioned: a resumed run would draw the groups of the rows again";
+        Error::unless(drawn_by_step, "checkpoint", want, "given")
+    }
+
+    /// Whether a table that was partitioned like this, or not at all, has as many steps as are planned.
     ///
     /// # Errors
     ///
     /// [`Error::Parameter`] if it has not.
     pub fn suits(&self, allocation: Option<&Allocation>) -> Result<(), Error> {
-        if let Sampler::Allocation { steps } = self.sampler() {
+        let partitioned = self.method() == Method::OnePass || allocation.is_some();
+        if let (Sampler::Allocation { steps }, true) = (self.sampler(), partitioned) {
             let there = allocation.map_or(0, |allocation| allocation.steps);
             let want =
                 "prepared for as many steps as are planned: `quietly partition TABLE --steps T`";
@@ -104,6 +143,9 @@ impl Plan {
         self.asks_for_sums()?;
         assert_eq!(encoding.width(), self.inputs(), "the planned number of features");
         self.suits(from.allocation)?;
+        if from.journal.is_some() {
+            self.check_resumable(from.allocation)?;
+        }
         if let Some(journal) = &mut from.journal {
             let want = "that of a run of this plan";
             Error::unless(journal.is_of(&self.identity()), "journal", want, "that of another")?;
@@ -114,7 +156,12 @@ impl Plan {
         let origin = Some(key.source());
         let mut door = Door::new(key, self.stages(), threads).with_journal(from.journal.take());
         // What was released in answer to a query that is broken off has gone nowhere, and is forgotten.
-        let fitted = self.fit_data(&mut door, Data::Sums(&mut *from.backend), range, watch)?;
+        let public = match from.public {
+            Some(public) => Some(self.public_rows(public, encoding, threads)?),
+            None => None,
+        };
+        let rows = &mut *from.backend;
+        let fitted = self.fit_backend(&mut door, rows, public.as_ref(), range, watch)?;
         let rows_used = door.rows_used;
         // The last page is on the disk before anybody has the model.
         from.journal = door.close()?;

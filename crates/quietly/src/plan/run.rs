@@ -8,8 +8,8 @@ use quietly_core::{
 };
 use quietly_data::{Encoding, Private, Source, Sparse, Table, Target};
 use quietly_engine::{
-    algorithm::{Algorithm, Data, Run},
-    backend::{Backend, Borrowed, Spilled},
+    algorithm::{Algorithm, Run},
+    backend::{Backend, Borrowed, InMemory, Spilled},
     error::Error,
 };
 use quietly_glm::Weights;
@@ -81,7 +81,7 @@ impl Plan {
         let want = "one of a regression; take Plan::learn for others";
         Error::unless(self.is_regression(), "plan", want, self.link().name())?;
         let door = &mut Door::new(key, self.stages(), threads);
-        let learnt = self.fit_data(door, Data::Dense(table, public), range, watch)?.weights();
+        let learnt = self.fit_table(door, table, public, range, watch)?.weights();
         Ok(learnt.outputs.into_iter().next().expect("a regression has one output"))
     }
 
@@ -105,7 +105,7 @@ impl Plan {
     ) -> Result<Weights, Error> {
         self.check_convex()?;
         let door = &mut Door::new(key, self.stages(), threads);
-        let learnt = self.fit_data(door, Data::Dense(table, None), range, watch)?.weights();
+        let learnt = self.fit_table(door, table, None, range, watch)?.weights();
         Ok(Weights { expander: self.expander()?, ..learnt })
     }
 
@@ -130,7 +130,7 @@ impl Plan {
         let want = "none for sparse rows, whose zeros it would fill";
         Error::unless(self.expansion.is_none(), "expansion", want, "one")?;
         let door = &mut Door::new(key, self.stages(), threads);
-        Ok(self.fit_data(door, Data::Sparse(rows), range, watch)?.weights())
+        Ok(self.fit_sparse(door, rows, range, watch)?.weights())
     }
 
     /// Trains a network on a table in memory with a plan that [`Kan`](quietly_kan::Kan) made. Targets are the numbers of
@@ -153,7 +153,7 @@ impl Plan {
         watch: &mut Watch<'_>,
     ) -> Result<Trained, Error> {
         let door = &mut Door::new(key, self.stages(), threads);
-        match self.fit_data(door, Data::Dense(table, None), range, watch)? {
+        match self.fit_table(door, table, None, range, watch)? {
             Fitted::Network(network) => Ok(network),
             Fitted::Weights(_) => {
                 let want = "one that Kan::plan made";
@@ -171,25 +171,67 @@ impl Plan {
         self.algorithm.problem().is_none() && !matches!(self.algorithm, AnyAlgorithm::Kan(_))
     }
 
-    /// Fits rows wherever they are: the one way to run an algorithm. Rows in memory are expanded first, where that is planned.
-    pub(crate) fn fit_data<'a>(
-        &'a self,
-        door: &'a mut Door,
-        data: Data<'a>,
+    /// Fits the rows of a backend, beside a public table: the one way to run an algorithm.
+    pub(crate) fn fit_backend(
+        &self,
+        door: &mut Door,
+        backend: &mut dyn Backend,
+        public: Option<&Table>,
         range: (f64, f64),
-        watch: &'a mut Watch<'_>,
+        watch: &mut Watch<'_>,
     ) -> Result<Fitted, Error> {
-        let (plan, shape, threads) = (&self.privacy, self.shape, door.threads());
-        let Data::Dense(table, public) = data else {
-            return self.algorithm.fit(Run { plan, shape, range, data, door, watch });
-        };
-        let Some(expander) = self.expander()? else {
-            return self.algorithm.fit(Run { plan, shape, range, data, door, watch });
-        };
-        let table = expander.table(table, threads);
-        let public = public.map(|public| expander.public_table(public, threads));
-        let data = Data::Dense(&table, public.as_ref());
-        self.algorithm.fit(Run { plan, shape, range, data, door, watch })
+        let (plan, shape) = (&self.privacy, self.shape);
+        self.algorithm.fit(Run { plan, shape, range, backend, public, door, watch })
+    }
+
+    /// Fits a table in memory, whose rows are expanded first where that is planned.
+    pub(crate) fn fit_table(
+        &self,
+        door: &mut Door,
+        table: &Private<Table>,
+        public: Option<&Table>,
+        range: (f64, f64),
+        watch: &mut Watch<'_>,
+    ) -> Result<Fitted, Error> {
+        let threads = door.threads();
+        let expander = self.expander()?;
+        let expanded = expander.as_ref().map(|expander| expander.table(table, threads));
+        let table = expanded.as_ref().unwrap_or(table);
+        let public_rows = |table: &Table| expander.as_ref().map(|e| e.public_table(table, threads));
+        let expanded = public.and_then(public_rows);
+        _ = table.as_ref().map(|table| {
+            assert_eq!(table.width(), self.shape.width, "the planned number of features");
+        });
+        let backend = &mut InMemory::new(table, threads);
+        self.fit_backend(door, backend, expanded.as_ref().or(public), range, watch)
+    }
+
+    fn fit_sparse(
+        &self,
+        door: &mut Door,
+        rows: &Private<Sparse>,
+        range: (f64, f64),
+        watch: &mut Watch<'_>,
+    ) -> Result<Fitted, Error> {
+        _ = rows.as_ref().map(|rows| {
+            assert_eq!(rows.width, self.shape.width, "the planned number of features");
+        });
+        let backend = &mut InMemory::sparse(rows, door.threads());
+        self.fit_backend(door, backend, None, range, watch)
+    }
+
+    /// The rows of a public table, expanded where that is planned.
+    pub(super) fn public_rows(
+        &self,
+        public: &Source,
+        encoding: &Encoding,
+        threads: usize,
+    ) -> Result<Table, Error> {
+        let rows = rows_of_public(public, encoding, threads)?;
+        Ok(match self.expander()? {
+            Some(expander) => expander.public_table(&rows, threads),
+            None => rows,
+        })
     }
 
     /// Whether a table in memory is read where it is, query by query, rather than copied: a copy is faster, and what is
@@ -271,18 +313,18 @@ impl Plan {
                     Box::new(Spilled::new(source, encoding, &draw, threads, &mut on)?)
                 }
             };
-            return self.fit_data(door, Data::Sums(&mut *backend), range, watch);
+            return self.fit_backend(door, &mut *backend, None, range, watch);
         }
         if let (true, Some(picks)) = (self.borrows(), source.gather(encoding)?) {
             let mut backend = Borrowed::new(picks, threads);
-            return self.fit_data(door, Data::Sums(&mut backend), range, watch);
+            return self.fit_backend(door, &mut backend, None, range, watch);
         }
         tell(watch, "reading", 0, source.bytes())?;
         let kept = self.algorithm.keeps_places(&self.privacy).then(|| encoding.keeping_null_rows());
         let placed = kept.as_ref().unwrap_or(encoding);
         if source.is_sparse() && self.algorithm.problem().is_some() {
             let rows = source.read_sparse(placed, threads)?;
-            return self.fit_data(door, Data::Sparse(&rows), range, watch);
+            return self.fit_sparse(door, &rows, range, watch);
         }
         let table = source.read(placed, threads)?;
         let public = match public {
@@ -291,7 +333,7 @@ impl Plan {
             }
             _ => None,
         };
-        self.fit_data(door, Data::Dense(&table, public.as_ref()), range, watch)
+        self.fit_table(door, &table, public.as_ref(), range, watch)
     }
 }
 

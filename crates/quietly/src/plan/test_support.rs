@@ -1,7 +1,7 @@
 //! What unit tests see of a plan.
 use quietly_core::{privacy_plan::UncheckedPlan, progress::Watch, release::Door};
 use quietly_data::{Private, Table};
-use quietly_engine::{algorithm::Data, error::Error, expand::Expansion};
+use quietly_engine::{error::Error, expand::Expansion};
 use quietly_glm::{Program, Weights};
 use quietly_kan::Training;
 
@@ -29,7 +29,7 @@ impl Plan {
         range: (f64, f64),
         watch: &mut Watch<'_>,
     ) -> Result<Weights, Error> {
-        match self.fit_data(door, Data::Dense(table, public), range, watch)? {
+        match self.fit_table(door, table, public, range, watch)? {
             Fitted::Weights(weights) => Ok(weights),
             Fitted::Network(_) => panic!("a network has no weights of features"),
         }

@@ -50,6 +50,7 @@ fn queries() -> Vec<Box<dyn Query>> {
             unit: Unit::ITSELF,
             centre: 0.1,
             clip: Some(0.5),
+            lattice_clip: None,
             thresholds: Some(vec![0.1, 0.2, 0.4]),
         })
     };

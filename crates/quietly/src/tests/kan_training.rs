@@ -10,7 +10,7 @@ use quietly_core::{
     rows_used::ROWS_USED,
 };
 use quietly_data::{Private, Table};
-use quietly_engine::{algorithm::Data, error::Error};
+use quietly_engine::error::Error;
 use quietly_kan::{
     Clip, Input, Kan, NetworkLoss, NetworkNoise, NetworkShape, Sampling, train::GRADIENT,
 };
@@ -124,7 +124,7 @@ fn witnessed(plan: &Plan, rows: &[Row], seed: u64) -> Vec<Witnessed> {
     let mut door = Door::new(Key::from_seed(seed), plan.stages(), 1);
     door.witness = Some(Vec::new());
     let (table, quiet) = (table(rows), &mut |_| ControlFlow::Continue(()));
-    plan.fit_data(&mut door, Data::Dense(&table, None), (0.0, 1.0), quiet).unwrap();
+    plan.fit_table(&mut door, &table, None, (0.0, 1.0), quiet).unwrap();
     door.witness.unwrap()
 }
 
@@ -248,7 +248,7 @@ fn one_row_decides_nothing_about_the_others_but_in_batches_of_one_size() {
     for (sampler, alone) in samplers {
         let drawn = |rows: usize| {
             let stream = Key::from_seed(3).stream("test");
-            let mut batches = sampler.draw(stream).sequential().batches(rows);
+            let mut batches = sampler.draw(stream).batches(rows);
             let step = |t| {
                 let mut step = batches.step(t).to_vec();
                 step.retain(|row| *row < 30);
