@@ -167,7 +167,7 @@ fn samplers_and_noises_that_do_not_go_together_are_refused_before_rows_are_read(
         ("--noise-correlation lambda=0.5 --sampler poisson --neighbours replace-one", "add-remove"),
         ("--noise-correlation tree --sampler balls-and-bins", "one part each"),
         ("--spline-basis 3", "more than the degree"),
-        ("--clipping-norm 0", "clip"),
+        ("--clipping-norm 0", "clipping_norm must be"),
         ("--batches-per-epoch 4000", "no more than rows"),
     ] {
         let message = folder.bad(&format!("{plan} {flags}"), "Q02", 1);

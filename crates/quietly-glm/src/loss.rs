@@ -163,7 +163,7 @@ impl Loss {
         };
         let between = |level: f64| {
             let good = level > 0.0 && level < 1.0;
-            Error::unless(good, "the loss's level", "between 0 and 1", level)
+            Error::unless(good, "quantile", "between 0 and 1", level)
         };
         match self {
             Loss::SmoothHinge { width } | Loss::Huber { width } => fits(width),
@@ -341,7 +341,7 @@ mod tests {
         for (loss, name) in [
             (Loss::Huber { width: 0.0 }, "width"),
             (Loss::SmoothHinge { width: f64::NAN }, "width"),
-            (Loss::Quantile { level: 1.0 }, "level"),
+            (Loss::Quantile { level: 1.0 }, "quantile"),
             (Loss::SmoothQuantile { level: 0.5, width: -1.0 }, "width"),
             (Loss::Softmax { classes: 1 }, "classes"),
         ] {

@@ -92,8 +92,13 @@ impl Program {
         self.set.check(self.size(width))?;
         self.regulariser.check()?;
         if let Some(Growth { theta, rate }) = self.growth {
-            Error::unless(theta > 1.0 && theta < 100.0, "theta", "above 1, as a growth", theta)?;
-            Error::unless(rate > 0.0 && rate.is_finite(), "rate of growth", "above 0", rate)?;
+            Error::unless(
+                theta > 1.0 && theta < 100.0,
+                "growth_exponent",
+                "above 1 and below 100",
+                theta,
+            )?;
+            Error::unless(rate > 0.0 && rate.is_finite(), "growth_constant", "above 0", rate)?;
         }
         let fine = self.constant >= 0.0 && self.constant <= 1e3;
         Error::unless(fine, "constant", "from 0 to 1000", self.constant)?;

@@ -148,13 +148,13 @@ fn candidates(wishes: &Wishes, rows: u64, budget: &Budget) -> Result<Vec<Candida
     let usual = BATCHES.max(rows.div_ceil(1 << 16)).min(rows.max(2));
     let batches = wishes.batches.unwrap_or(usual);
     let fine = (2..=rows.max(2)).contains(&batches);
-    Error::unless(fine, "batches", "at least 2, and no more than rows", batches)?;
+    Error::unless(fine, "batches_per_epoch", "at least 2, and no more than rows", batches)?;
     let passes = wishes.passes.unwrap_or(PASSES);
-    Error::unless((1..=100_000).contains(&passes), "passes", "from 1 to 100000", passes)?;
+    Error::unless((1..=100_000).contains(&passes), "epochs", "from 1 to 100000", passes)?;
     let steps = batches.checked_mul(passes).filter(|s| *s <= 1_000_000);
     let steps = steps.ok_or(Error::Parameter {
         name: "steps",
-        want: "at most a million: fewer batches or passes",
+        want: "at most a million: fewer batches or epochs",
         got: format!("{batches} x {passes}"),
     })?;
     let sampler = |sampling: Sampling| match sampling {
@@ -218,7 +218,7 @@ fn candidates(wishes: &Wishes, rows: u64, budget: &Budget) -> Result<Vec<Candida
                 samples add-remove";
     let asked = wishes.sampling.map_or("any", Sampling::name);
     let got = format!("{asked} under {}", budget.neighbours().name());
-    Error::unless(!all.is_empty(), "sampling", want, got)?;
+    Error::unless(!all.is_empty(), "sampler", want, got)?;
     Ok(all)
 }
 

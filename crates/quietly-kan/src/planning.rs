@@ -221,7 +221,7 @@ impl Kan {
                 let fixed = self.shape.last == LastLayer::Fixed;
                 let network = Network::new(self.shape.clone(), self.seed)?;
                 let longest = network.longest_gradient().filter(|_| fixed);
-                longest.ok_or(Error::Parameter { name: "clip", want, got: "never".into() })
+                longest.ok_or(Error::Parameter { name: "clipping_norm", want, got: "none".into() })
             }
         }
     }

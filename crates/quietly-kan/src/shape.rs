@@ -109,10 +109,15 @@ impl NetworkShape {
         Error::unless(within(inputs, MOST_INPUTS), "inputs", "from 1 to 65536", inputs)?;
         let hidden = "at least one layer, of 1 to 4096 units each";
         let good = !self.hidden.is_empty() && self.hidden.iter().all(|m| within(*m, MOST_UNITS));
-        Error::unless(good, "hidden", hidden, format!("{:?}", self.hidden))?;
-        Error::unless(within(self.degree, MAX_DEGREE), "degree", "from 1 to 5", self.degree)?;
+        Error::unless(good, "hidden_layer_sizes", hidden, format!("{:?}", self.hidden))?;
+        Error::unless(
+            within(self.degree, MAX_DEGREE),
+            "spline_degree",
+            "from 1 to 5",
+            self.degree,
+        )?;
         let good = self.basis > self.degree && self.basis <= MOST_FUNCTIONS;
-        Error::unless(good, "basis", "more than the degree and at most 256", self.basis)?;
+        Error::unless(good, "spline_basis", "more than the degree and at most 256", self.basis)?;
         match self.loss {
             NetworkLoss::Logistic => {}
             NetworkLoss::Softmax { classes } => {
@@ -206,12 +211,12 @@ mod tests {
             assert!(error.contains(word), "{error}");
         };
         refused(|s| s.inputs.clear(), "inputs");
-        refused(|s| s.hidden.clear(), "hidden");
-        refused(|s| s.hidden = vec![3, 0], "hidden");
-        refused(|s| s.basis = 3, "basis");
-        refused(|s| s.basis = 257, "basis");
-        refused(|s| s.degree = 0, "degree");
-        refused(|s| s.degree = 6, "degree");
+        refused(|s| s.hidden.clear(), "hidden_layer_sizes");
+        refused(|s| s.hidden = vec![3, 0], "hidden_layer_sizes");
+        refused(|s| s.basis = 3, "spline_basis");
+        refused(|s| s.basis = 257, "spline_basis");
+        refused(|s| s.degree = 0, "spline_degree");
+        refused(|s| s.degree = 6, "spline_degree");
         refused(|s| s.loss = NetworkLoss::Softmax { classes: 1 }, "classes");
         refused(|s| s.loss = NetworkLoss::Huber { width: f64::NAN }, "width");
         refused(|s| s.hidden = vec![4096, 4096], "weights");

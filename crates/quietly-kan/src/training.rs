@@ -85,7 +85,7 @@ impl Training {
     pub fn check(&self) -> Result<(), Error> {
         self.shape.check()?;
         let Training { clip, step_size, steps, .. } = *self;
-        Error::unless((1e-6..=1e6).contains(&clip), "clip", "from 1e-6 to 1e6", clip)?;
+        Error::unless((1e-6..=1e6).contains(&clip), "clipping_norm", "from 1e-6 to 1e6", clip)?;
         let fine = (0.0..1.0).contains(&self.momentum);
         Error::unless(fine, "momentum", "at least 0 and below 1", self.momentum)?;
         let fine = step_size > 0.0 && step_size <= 1e6;

@@ -64,21 +64,26 @@ fn what_cannot_be_is_refused_before_any_row_is_read_and_says_why() {
     let endless = plain().sampling(Sampling::Bins).batches(2000).passes(1000);
     let fixed = || plain().sampling(Sampling::FixedSize);
     let cases = [
-        (with(|s| s.basis = 3), 100, join, "basis must be more than the degree"),
-        (with(|s| s.degree = 0), 100, join, "degree must be from 1 to 5"),
-        (with(|s| s.hidden.clear()), 100, join, "hidden must be at least one layer"),
+        (with(|s| s.basis = 3), 100, join, "spline_basis must be more than the degree"),
+        (with(|s| s.degree = 0), 100, join, "spline_degree must be from 1 to 5"),
+        (with(|s| s.hidden.clear()), 100, join, "hidden_layer_sizes must be at least one layer"),
         (Kan::new(wide), 100, join, "classes must be from 2"),
-        (plain().clip(Clip::At(0.0)), 100, join, "clip must be from 1e-6"),
-        (plain().clip(Clip::At(f64::NAN)), 100, join, "clip must be from 1e-6"),
+        (plain().clip(Clip::At(0.0)), 100, join, "clipping_norm must be from 1e-6"),
+        (plain().clip(Clip::At(f64::NAN)), 100, join, "clipping_norm must be from 1e-6"),
         (plain().step_size(0.0), 100, join, "step size must be above 0"),
         (plain().momentum(1.0), 100, join, "momentum must be at least 0 and below 1"),
         (plain().momentum(f64::NAN), 100, join, "momentum must be at least 0 and below 1"),
         (plain().within(-1.0), 100, join, "radius must be above 0"),
         (plain(), 0, join, "rows must be from 1 to 1e15"),
-        (plain().batches(200), 100, join, "batches must be at least 2, and no more than rows"),
-        (plain().batches(1), 100, join, "batches must be at least 2"),
-        (plain().passes(0), 100, join, "passes must be from 1"),
-        (endless, 10_000, join, "fewer batches or passes"),
+        (
+            plain().batches(200),
+            100,
+            join,
+            "batches_per_epoch must be at least 2, and no more than rows",
+        ),
+        (plain().batches(1), 100, join, "batches_per_epoch must be at least 2"),
+        (plain().passes(0), 100, join, "epochs must be from 1"),
+        (endless, 10_000, join, "fewer batches or epochs"),
         (fixed(), 100, join, "fixed-size batches need replace-one"),
         (mixed(Sampling::Poisson), 100, replace, "mixed noise on Poisson samples add-remove"),
         (
@@ -91,9 +96,14 @@ fn what_cannot_be_is_refused_before_any_row_is_read_and_says_why() {
             with(|s| s.last = LastLayer::Trainable).clip(Clip::Never),
             100,
             join,
-            "clip must be a number",
+            "clipping_norm must be a number",
         ),
-        (with(|s| s.hidden = vec![4, 4]).clip(Clip::Never), 100, join, "clip must be a number"),
+        (
+            with(|s| s.hidden = vec![4, 4]).clip(Clip::Never),
+            100,
+            join,
+            "clipping_norm must be a number",
+        ),
         (plain(), 100, Budget::pure(1.0).unwrap(), "delta"),
     ];
     for (kan, rows, budget, words) in cases {
