@@ -11,16 +11,16 @@ from . import accounting, noise
 from ._quietly import Budget, Certificate, Plan, Schema, __version__
 from .errors import (
     BudgetError,
+    BudgetExceededError,
     ColumnTypesError,
     DamagedError,
     DataError,
     DelimiterError,
     DifferentColumnsError,
     DuplicateColumnsError,
-    ElsewhereError,
-    ExhaustedError,
     FeatureCountError,
     FileError,
+    FitInterruptedError,
     ImpossibleSchemaError,
     InternalError,
     MissingColumnsError,
@@ -30,19 +30,19 @@ from .errors import (
     NoHeaderError,
     NoRandomnessError,
     NoTargetError,
-    NotParquetError,
     NoiseError,
     NoiseParameterError,
+    NotParquetError,
     PackageError,
     ParameterError,
     QuietlyError,
+    RandomnessExhaustedError,
     RecordBatchError,
     RefitError,
+    RemoteError,
     RepeatedFilesError,
     SchemaError,
     SchemaSyntaxError,
-    SpentError,
-    StoppedError,
     TargetError,
     TooLargeError,
     TooManyError,
@@ -54,6 +54,7 @@ from .errors import (
     UnsaidError,
     UnsupportedError,
 )
+from .errors import RENAMED as _RENAMED_ERRORS
 from .ledger import Ledger
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ _LATER = {
 __all__ = [
     "Budget",
     "BudgetError",
+    "BudgetExceededError",
     "Certificate",
     "ColumnTypesError",
     "DamagedError",
@@ -100,35 +102,34 @@ __all__ = [
     "DelimiterError",
     "DifferentColumnsError",
     "DuplicateColumnsError",
-    "ElsewhereError",
-    "ExhaustedError",
     "FeatureCountError",
     "FileError",
+    "FitInterruptedError",
     "ImpossibleSchemaError",
     "InternalError",
-    "MissingColumnsError",
     "Ledger",
+    "MissingColumnsError",
     "ModelError",
     "NoFeaturesError",
     "NoFilesError",
     "NoHeaderError",
     "NoRandomnessError",
     "NoTargetError",
-    "NotParquetError",
     "NoiseError",
     "NoiseParameterError",
+    "NotParquetError",
     "PackageError",
     "ParameterError",
     "Plan",
     "QuietlyError",
+    "RandomnessExhaustedError",
     "RecordBatchError",
     "RefitError",
+    "RemoteError",
     "RepeatedFilesError",
     "Schema",
     "SchemaError",
     "SchemaSyntaxError",
-    "SpentError",
-    "StoppedError",
     "TargetError",
     "TooLargeError",
     "TooManyError",
@@ -153,6 +154,8 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return import_module(".spark", __name__)
+    if name in _RENAMED_ERRORS:
+        raise AttributeError(f"quietly has no {name}: it is called {_RENAMED_ERRORS[name]}", name=name)
     raise AttributeError(f"module 'quietly' has no attribute {name!r}")
 
 

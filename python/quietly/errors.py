@@ -2,31 +2,40 @@
 
 Eleven groups, and under them one name for each thing that can be wrong; catch whichever you need.
 
-====================  =============  ==============================================================================
-group                 also           what is in it
-====================  =============  ==============================================================================
-ParameterError        ValueError     NoiseParameterError, UnsaidError
-BudgetError           ValueError     UnsupportedError, TooManyError, UnreachableError, SpentError, RefitError,
-                                     UncoveredStepError
-SchemaError           ValueError     SchemaSyntaxError, UnfinishedSchemaError, ImpossibleSchemaError
-DataError             ValueError     DamagedError, NoHeaderError, DuplicateColumnsError, DifferentColumnsError,
-                                     MissingColumnsError, UnknownColumnsError, TargetError, NoTargetError,
-                                     ColumnTypesError, RecordBatchError, NotParquetError, FeatureCountError,
-                                     DelimiterError, NoFeaturesError, RepeatedFilesError
-TooLargeError         ValueError
-ModelError            ValueError
-FileError             OSError        UnreadableError, NoFilesError
-NoiseError            RuntimeError   NoiseParameterError, NoRandomnessError, ExhaustedError
-ElsewhereError        RuntimeError
-StoppedError          RuntimeError
-PackageError          ImportError    a package that is used if it is there
-InternalError         RuntimeError   a fault of quietly's own
-====================  =============  ==============================================================================
+===================  ============  ==============================================================================
+group                also          what is in it
+===================  ============  ==============================================================================
+ParameterError       ValueError    NoiseParameterError, UnsaidError
+BudgetError          ValueError    UnsupportedError, TooManyError, UnreachableError, BudgetExceededError,
+                                   RefitError, UncoveredStepError
+SchemaError          ValueError    SchemaSyntaxError, UnfinishedSchemaError, ImpossibleSchemaError
+DataError            ValueError    DamagedError, NoHeaderError, DuplicateColumnsError, DifferentColumnsError,
+                                   MissingColumnsError, UnknownColumnsError, TargetError, NoTargetError,
+                                   ColumnTypesError, RecordBatchError, NotParquetError, FeatureCountError,
+                                   DelimiterError, NoFeaturesError, RepeatedFilesError
+TooLargeError        ValueError
+ModelError           ValueError
+FileError            OSError       UnreadableError, NoFilesError
+NoiseError           RuntimeError  NoiseParameterError, NoRandomnessError, RandomnessExhaustedError
+RemoteError          RuntimeError
+FitInterruptedError  RuntimeError
+PackageError         ImportError   a package that is used if it is there
+InternalError        RuntimeError  a fault of quietly's own
+===================  ============  ==============================================================================
 """
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
+
+# Old names, and what they are called now.
+RENAMED = {
+    "BatchesError": "RecordBatchError",
+    "ElsewhereError": "RemoteError",
+    "ExhaustedError": "RandomnessExhaustedError",
+    "SpentError": "BudgetExceededError",
+    "StoppedError": "FitInterruptedError",
+}
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -71,7 +80,7 @@ class UncoveredStepError(BudgetError):
     code = "P01"
 
 
-class SpentError(BudgetError):
+class BudgetExceededError(BudgetError):
     """A ledger has less left than this would cost; the table was not read."""
 
 
@@ -199,16 +208,16 @@ class NoRandomnessError(NoiseError):
     """The operating system gave no randomness."""
 
 
-class ExhaustedError(NoiseError):
+class RandomnessExhaustedError(NoiseError):
     """A draw used up its random bits: the generator must be broken."""
 
 
-class ElsewhereError(QuietlyError, RuntimeError):
-    """Rows on other machines could not be asked."""
+class RemoteError(QuietlyError, RuntimeError):
+    """Rows on other machines could not be summed."""
 
 
-class StoppedError(QuietlyError, RuntimeError):
-    """The run was stopped; nothing was saved."""
+class FitInterruptedError(QuietlyError, RuntimeError):
+    """The fit was interrupted; nothing was saved."""
 
 
 class PackageError(QuietlyError, ImportError):
@@ -217,6 +226,12 @@ class PackageError(QuietlyError, ImportError):
 
 class InternalError(QuietlyError, RuntimeError):
     """A fault of quietly. It says where, for a report, and nothing of the table."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in RENAMED:
+        raise AttributeError(f"quietly.errors has no {name}: it is called {RENAMED[name]}", name=name)
+    raise AttributeError(f"module 'quietly.errors' has no attribute {name!r}")
 
 
 def without_cells(work: Callable[P, R]) -> Callable[P, R]:

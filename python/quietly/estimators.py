@@ -358,7 +358,7 @@ class _Private(_Coefficients, BaseEstimator):
             files.expect(path, lambda start: start == model)
         files.write(path, model)
 
-    def report(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def label(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes the privacy label: one HTML page for people who did not make the model, as ``quietly label`` does.
 
         A file that is there is replaced only if it is such a page, or with ``overwrite``.

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._quietly import Schema, Table, Worker, __version__
-from .errors import DataError, ElsewhereError, ParameterError
+from .errors import DataError, ParameterError, RemoteError
 from .tables import Elsewhere, kind, table
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def fit(df: Any, estimator: _Estimator, y: str) -> _Estimator:
 
     Raises
     ------
-    ElsewhereError
+    RemoteError
         If Spark fails. What it says of that may hold values of rows, and stays in its own logs.
     """
     _check(df, estimator, y)
@@ -127,7 +127,7 @@ def _probe(session: Any) -> None:
     """Finds out, before anything is spent, whether workers have quietly, and in this version. No row of the table is read."""
     found = {row[0] for row in _asked(lambda: session.range(1).mapInArrow(_version, "version string").collect())}
     if others := found - {__version__}:
-        raise ElsewhereError(f"the workers of Spark have quietly {', '.join(sorted(others))}, and here it is {__version__}: all must be of one version")
+        raise RemoteError(f"the workers of Spark have quietly {', '.join(sorted(others))}, and here it is {__version__}: all must be of one version")
 
 
 def _asked(work: Callable[[], Any]) -> Any:
@@ -140,7 +140,7 @@ def _asked(work: Callable[[], Any]) -> Any:
             failed = error
     # Nothing that is raised from here on has it as its context, and no frame keeps it.
     told, failed = _told(failed), None
-    raise ElsewhereError(told)
+    raise RemoteError(told)
 
 
 def _told(error: Exception) -> str:

@@ -37,7 +37,7 @@ def model():
 
 
 def test_numbers_of_the_page_are_those_of_the_certificate(model, tmp_path):
-    model.report(tmp_path / "label.html")
+    model.label(tmp_path / "label.html")
     page = (tmp_path / "label.html").read_text()
     certificate = model.certificate_
     said = json.loads(certificate.to_json())
@@ -63,7 +63,7 @@ def test_a_page_needs_nothing_from_elsewhere(model):
 def test_names_of_columns_and_units_are_text(tmp_path):
     schema = quietly.Schema({"a": (-1, 1), "b": (-1, 1), SCRIPT: (-1, 1)}, rows=500, unit=SCRIPT)
     model = quietly.LinearRegression(schema=schema, target=SCRIPT).fit(X, Y)
-    model.report(tmp_path / "label.html")
+    model.label(tmp_path / "label.html")
     for page in ((tmp_path / "label.html").read_text(), model.certificate_._repr_html_(), model.plan_._repr_html_()):
         assert "script" not in names(page)
     assert "of &lt;script&gt;" in (tmp_path / "label.html").read_text()
@@ -85,9 +85,9 @@ def test_a_table_in_memory_is_no_file(model):
 
 def test_refusals_leave_nothing_behind(model, tmp_path):
     with pytest.raises(quietly.FileError):
-        model.report(tmp_path / "no" / "folder.html")
+        model.label(tmp_path / "no" / "folder.html")
     with pytest.raises(quietly.FileError):
-        model.report(tmp_path)
+        model.label(tmp_path)
     assert os.listdir(tmp_path) == []
     model.save(tmp_path / "model.quietly")
     changed = json.loads((tmp_path / "model.quietly").read_text())
@@ -105,12 +105,12 @@ def test_a_report_takes_the_place_of_another(model, tmp_path):
     page = tmp_path / "label.html"
     page.write_text("a table")
     with pytest.raises(quietly.FileError, match="is there already"):
-        model.report(page)
+        model.label(page)
     assert page.read_text() == "a table"
-    model.report(page, overwrite=True)
+    model.label(page, overwrite=True)
     assert page.read_text().startswith("<!DOCTYPE html>")
-    model.report(page)
+    model.label(page)
     link = tmp_path / "link.html"
     link.symlink_to(page)
-    model.report(link)
+    model.label(link)
     assert link.is_symlink() and not page.is_symlink()

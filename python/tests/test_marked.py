@@ -282,7 +282,7 @@ def test_no_word_of_a_table_is_written(tmp_path):
         for k, model in enumerate([linear(), quietly.KANRegressor(schema=SCHEMA, **NETWORK), linear(target="y")]):
             model.fit(X if k < 2 else X.drop(columns="y"), "y" if k < 2 else column(X))
             model.save(tmp_path / f"{k}.quietly")
-            model.report(tmp_path / f"{k}.html")
+            model.label(tmp_path / f"{k}.html")
             (tmp_path / f"{k}.pickle").write_bytes(pickle.dumps(model))
         path = tmp_path / "table.csv"
         X.to_csv(path, index=False)

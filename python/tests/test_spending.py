@@ -214,7 +214,7 @@ def test_worker_processes_are_charged_too(tmp_path, people):
     with quietly.Ledger(tmp_path / "l", quietly.Budget(3, 1e-5)) as ledger:
         both.fit(X)
         assert quietly.Ledger(ledger.path).spent == pytest.approx((2.0, 2e-6))
-        with pytest.raises(quietly.SpentError):
+        with pytest.raises(quietly.BudgetExceededError):
             Parallel(n_jobs=2)(delayed(clone(model()).fit)(X, y) for _ in range(2))
         assert quietly.Ledger(ledger.path).spent == pytest.approx((3.0, 3e-6))
 

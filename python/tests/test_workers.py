@@ -97,7 +97,7 @@ def test_the_variable_names_a_ledger_without_a_block(tmp_path, monkeypatch):
         assert os.environ["QUIETLY_LEDGER"] == inner.path and len(inner.entries) == 1
     assert os.environ["QUIETLY_LEDGER"] == str(path)
     spend("LinearRegression", made("LinearRegression"))
-    with pytest.raises(quietly.SpentError):
+    with pytest.raises(quietly.BudgetExceededError):
         spend("LinearRegression", made("LinearRegression"))
     assert len(quietly.Ledger(path).entries) == 2
     monkeypatch.setenv("QUIETLY_LEDGER", str(tmp_path / "none"))

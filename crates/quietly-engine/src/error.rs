@@ -64,9 +64,9 @@ impl Error {
             Error::TooLarge { .. } => "TooLarge",
             Error::Model { .. } => "Model",
             Error::File { .. } => "File",
-            Error::Spent { .. } => "Spent",
-            Error::Elsewhere { .. } => "Elsewhere",
-            Error::Stopped => "Stopped",
+            Error::Spent { .. } => "BudgetExceeded",
+            Error::Elsewhere { .. } => "Remote",
+            Error::Stopped => "FitInterrupted",
         }
     }
 

@@ -25,7 +25,7 @@ impl Error {
         match self {
             Error::Parameter { .. } => "NoiseParameter",
             Error::OperatingSystem { .. } => "NoRandomness",
-            Error::Exhausted { .. } => "Exhausted",
+            Error::Exhausted { .. } => "RandomnessExhausted",
         }
     }
 

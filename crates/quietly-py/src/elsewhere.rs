@@ -55,7 +55,7 @@ impl Worker {
 
 fn other(why: Foreign) -> PyErr {
     let message = format!("the parts of quietly do not understand each other: {why}");
-    exception("ElsewhereError", &message, None)
+    exception("RemoteError", &message, None)
 }
 
 /// Rows that are elsewhere: `run` takes a task, and returns the sums of all workers.
