@@ -16,6 +16,8 @@ __all__ = [
     "LedgerFile",
     "Scaler",
     "Worker",
+    "parameters",
+    "renamed_parameters",
     "tune",
     "_panic",
     "epsilon",

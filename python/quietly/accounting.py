@@ -49,14 +49,17 @@ _COUNTS = {"steps", "sampling_rate", "records", "batch", "select", "epochs", "bi
 _KNOWN = _DIALS | _COUNTS | {"smoothness", "derivative", "most", "classes", "lambda", "bands", "full"}
 
 # Old names, and what they are called now.
+_RENAMED_SCHEMES = {"allocation": "random-allocation", "promise": "approximate-dp", "selection": "exponential"}
 _RENAMED = {"bend": "smoothness", "noise": "noise_multiplier", "rate": "sampling_rate", "slopes": "derivative"}
 
 
 def _run(scheme: str, flags: dict[str, Any]) -> dict[str, Any]:
+    if new := _RENAMED_SCHEMES.get(scheme):
+        raise ParameterError(f"there is no scheme {scheme!r}: it is called {new!r}")
     # `lambda` is a word of Python's own.
     flags = {name.rstrip("_"): value for name, value in flags.items()}
     if old := sorted(set(flags) & _RENAMED.keys()):
-        raise TypeError(f"{old[0]!r} is called {_RENAMED[old[0]]!r} now")
+        raise TypeError(f"a scheme has no parameter {old[0]!r}: it is called {_RENAMED[old[0]]!r}")
     if unknown := sorted(set(flags) - _KNOWN):
         raise TypeError(f"unexpected keyword argument {unknown[0]!r}: the dials and counts are {', '.join(sorted(_KNOWN))}")
     return {"scheme": scheme, **flags}

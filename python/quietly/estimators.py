@@ -12,7 +12,7 @@ from . import files, ledger, pipelines, progress, tables
 from ._quietly import Certificate, Model, Plan, Schema, Table
 from .coefficients import _Coefficients
 from .errors import ColumnTypesError, DataError, MissingColumnsError, ParameterError, QuietlyError, without_cells
-from .parameters import RENAMED
+from .parameters import renamed
 from .recorded import check_said, written
 
 if TYPE_CHECKING:
@@ -39,9 +39,27 @@ class _Private(_Coefficients, BaseEstimator):
     _regresses: bool = False
 
     def __new__(cls, *args: Any, **given: Any) -> Self:
-        for name in given.keys() & RENAMED.keys():
-            raise TypeError(f"{cls.__name__} has no parameter {name!r}: it is called {RENAMED[name]!r}")
-        return super().__new__(cls)
+        if (message := renamed(cls, given)) is not None:
+            raise TypeError(message)
+        made: Self = super().__new__(cls)
+        return made
+
+    def set_params(self, **params: Any) -> Self:
+        """Sets parameters by name, as scikit-learn does."""
+        if (message := renamed(type(self), params)) is not None:
+            raise ParameterError(message)
+        super().set_params(**params)
+        return self
+
+    # Not for type checkers: to them every name would be there.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Called for names that are not there: those of earlier versions have a sentence that names the new one."""
+            message = renamed(type(self), [name])
+            if name == "report":
+                message = f"{type(self).__name__} has no method 'report': it is called 'label'"
+            raise AttributeError(message or f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     # -- fitting ---------------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 The parameters of models are declared in the core, which the command line reads as well; here are those of estimators."""
 
 import inspect
+from collections.abc import Iterable
 from typing import TypeVar
 
 from ._quietly import parameters, renamed_parameters
@@ -70,6 +71,15 @@ WORDS = {
         "float, default 0.5",
         "Which quantile, between 0 and 1: the share of targets that lies below. 0.5 is the median.",
     ),
+    "hidden_layer_sizes": (
+        "sequence of int or None, default None",
+        "Units of every hidden layer, such as (32, 16). None leaves it to the planner.",
+    ),
+    "clipping_norm": (
+        'float, "none" or None, default None',
+        'The norm, above 0, that the gradient of a row is clipped to. "none" clips nowhere, where gradients have a bound of their own. None '
+        "leaves it to the planner.",
+    ),
     "method": (
         'str, default "auto"',
         'How it is fitted: "auto", or a name that ``quietly methods`` lists, such as "full-batch" or "one-pass".',
@@ -80,6 +90,14 @@ WORDS = {name: (what, meaning) for name, what, meaning in parameters()} | WORDS
 
 # Old names, and what they are called now.
 RENAMED = dict(renamed_parameters())
+
+
+def renamed(kind: type, names: Iterable[str]) -> str | None:
+    """What to say to someone who gives this estimator a parameter by its old name."""
+    known = inspect.signature(kind).parameters
+    old = sorted(name for name in names if RENAMED.get(name) in known)
+    return f"{kind.__name__} has no parameter {old[0]!r}: it is called {RENAMED[old[0]]!r}" if old else None
+
 
 _Class = TypeVar("_Class", bound=type)
 

@@ -11,6 +11,7 @@ from sklearn.model_selection import ParameterGrid
 from . import _quietly, ledger, pipelines, tables
 from .errors import ParameterError
 from .estimators import _Private, _seed
+from .parameters import renamed
 from .recorded import written
 
 __all__ = ["tune"]
@@ -140,7 +141,7 @@ def _candidates(estimator: Any, grid: Any) -> list[dict[str, Any]]:
     known = set(estimator.get_params(deep=False))
     for name in sorted({name for candidate in candidates for name in candidate}):
         if name not in known:
-            raise ParameterError(f"{type(estimator).__name__} has no parameter {name!r}")
+            raise ParameterError(renamed(type(estimator), [name]) or f"{type(estimator).__name__} has no parameter {name!r}")
         if name in _FIXED:
             raise ParameterError(f"{name} is not for choosing: it says what is public, or what is spent. Set it in the estimator")
     return candidates
