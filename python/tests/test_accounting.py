@@ -106,8 +106,8 @@ def test_what_does_not_go_together_is_refused(scheme, flags):
         accounting.epsilon(scheme, delta=1e-5, **flags)
 
 
-def test_a_promise_has_no_dial():
-    with pytest.raises(quietly.ParameterError, match="approximate-dp"):
+def test_approximate_dp_has_no_noise_to_calibrate():
+    with pytest.raises(quietly.ParameterError, match="approximate-dp has no noise to calibrate: ask for its epsilon instead"):
         accounting.calibrate("approximate-dp", epsilon_each=0.5, epsilon=1.0, delta=1e-5)
 
 

@@ -66,7 +66,7 @@ class StandIn:
         return sum(part.num_rows for part in self.parts)
 
     def mapInArrow(self, work, schema):
-        assert schema in ("answer binary", "version string")
+        assert schema in ("sum binary", "version string")
         self.asked.append(tuple(self.columns))
         work = pickle.dumps(work)
         all_of = lambda part: pickle.loads(work)(iter(part.to_batches(max_chunksize=97)))
@@ -169,7 +169,7 @@ def test_a_fit_is_charged_before_it_asks(people, schema, tmp_path):
         quietly.spark.fit(StandIn(parts(people)), model, "pay")
         assert ledger.spent[0] == pytest.approx(1.0)
         df = StandIn(parts(people))
-        with pytest.raises(quietly.SpentError):
+        with pytest.raises(quietly.BudgetExceededError):
             quietly.spark.fit(df, model, "pay")
         assert not df.asked
 
@@ -194,13 +194,13 @@ def test_refusals_and_failures_say_no_value(people, schema):
     dates = arrow(people).set_column(0, "age", pa.array([0] * len(people), pa.date32()))
     with pytest.raises(quietly.ColumnTypesError):
         quietly.spark.fit(StandIn([dates]), linear(), "pay")
-    with pytest.raises(quietly.ElsewhereError) as failed:
+    with pytest.raises(quietly.RemoteError) as failed:
         quietly.spark.fit(StandIn(parts(people), broken=RuntimeError("cannot cast 4711.25")), linear(), "pay")
     assert "RuntimeError" in str(failed.value) and "4711" not in str(failed.value)
     assert failed.value.__cause__ is None and failed.value.__context__ is None
     loud = RuntimeError("cannot cast 4711.25")
     loud.getCondition = lambda: 1 / 0
-    with pytest.raises(quietly.ElsewhereError) as failed:
+    with pytest.raises(quietly.RemoteError) as failed:
         quietly.spark.fit(StandIn(parts(people), broken=loud), linear(), "pay")
     assert failed.value.__context__ is None
     with pytest.raises(KeyboardInterrupt):
@@ -248,7 +248,7 @@ def test_spark_that_fails_says_no_value(spark, people, schema, capfd):
     from pyspark.sql import functions as f
 
     df = spark.createDataFrame(people[COLUMNS]).withColumn("age", f.col("sex").cast("double"))
-    with pytest.raises(quietly.ElsewhereError) as failed:
+    with pytest.raises(quietly.RemoteError) as failed:
         quietly.spark.fit(df, linear, "pay")
     assert "CAST_INVALID_INPUT" in str(failed.value) and "'F'" not in str(failed.value)
     assert failed.value.__context__ is None

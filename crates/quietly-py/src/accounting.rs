@@ -53,7 +53,7 @@ fn calibrate(
     guard(|| {
         let (scheme, neighbours) = (Scheme::read(run)?, relation(neighbours)?);
         if scheme.dial == Dial::Nothing {
-            let message = "a promise has no noise to calibrate: ask for its epsilon";
+            let message = "approximate-dp has no noise to calibrate: ask for its epsilon instead";
             return Err(exception("ParameterError", message, None));
         }
         let event = |noise: f64| scheme.event(noise);

@@ -17,7 +17,7 @@ pub(crate) enum Dial {
     Noise,
     Scale,
     EpsilonEach,
-    /// There is none: the promise is what it is.
+    /// There is none: the mechanism has its epsilon and delta.
     Nothing,
 }
 
