@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use clap::Args;
 use quietly::{
     Budget, Certificate, Encoding, Neighbours, ReadOptions, Run,
-    features::{Diagnosis, Separation, private_separation, public_separation},
+    diagnose::{Diagnosis, Separation, private_separation, public_separation},
 };
 use serde_json::{Value, json};
 

@@ -4,6 +4,7 @@
 //! * [`algorithm`] is one way to fit: what it will release, and how it runs.
 //! * [`descent`] is the loop of every descent along noisy gradients.
 //! * [`pass`] has the kernels that read rows, [`transform`] and [`metric`] the public maps that rows go through.
+//! * [`normals`] draws public numbers: directions, weights at the start.
 //! * [`remote`] sends queries to workers in other processes.
 //!
 //! It knows no loss, no model and no paper.
@@ -16,6 +17,7 @@ pub mod histogram;
 pub mod linalg;
 pub mod link;
 pub mod metric;
+pub mod normals;
 pub mod pass;
 pub mod prepared;
 pub mod query;

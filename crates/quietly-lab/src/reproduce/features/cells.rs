@@ -4,11 +4,9 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use quietly::{
-    Budget, Key,
-    features::{Course, Descent, Diagnosis, Noise, World, study},
-};
+use quietly::{Budget, Key, diagnose::Diagnosis};
 use quietly_cli::{error::Failure, terminal::Progress};
+use quietly_lab::feature_learning::{Course, Descent, Noise, World, study};
 
 use crate::reproduce::{
     Draw,
@@ -60,7 +58,9 @@ impl Cell {
         let Kind::Honest(epsilon) = self.kind else { return None };
         let noise = ((self.dimension - 1) as f64).sqrt();
         let budget = Budget::new(epsilon, DELTA).ok()?;
-        Diagnosis::new(self.snr, self.rows as u64, budget).ok()?.trained(self.descent(), noise).ok()
+        let (descent, rows) = (self.descent(), self.rows as u64);
+        let diagnosis = Diagnosis::new(self.snr, rows, budget).ok()?.power(descent.power).ok()?;
+        Some(diagnosis.trained(descent.steps, descent.signal_time(noise)))
     }
 
     pub(super) fn name(&self) -> String {

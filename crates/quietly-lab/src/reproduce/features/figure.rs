@@ -1,9 +1,7 @@
 //! Figure 2 of the paper: eight panels, the table behind them, and what it claims.
-use quietly::{
-    features::{Course, Moment},
-    svg::{Axis, Chart, Point, Series},
-};
+use quietly::svg::{Axis, Chart, Point, Series};
 use quietly_accounting::{Event, Neighbours};
+use quietly_lab::feature_learning::{Course, Moment};
 
 use super::{Cell, Kind, Outcomes, cells::DELTA};
 use crate::reproduce::{

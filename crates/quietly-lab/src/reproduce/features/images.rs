@@ -10,11 +10,9 @@ use std::{
 };
 
 use flate2::read::GzDecoder;
-use quietly::{
-    Budget, Key, Private,
-    images::{ConvNet, ConvShape, ImagePlan, ImageTraining, Notebook, Pasted, Pictures},
-};
+use quietly::{Budget, Key, Private};
 use quietly_cli::{error::Failure, output, terminal::Progress};
+use quietly_lab::cnn::{ConvNet, ConvShape, ImagePlan, ImageTraining, Notebook, Pasted, Pictures};
 use serde_json::{Value, json};
 
 use super::{

@@ -1,8 +1,9 @@
 //! Where a private signal is learnt and where it is not: the limits behind `quietly diagnose`.
 use quietly::{
-    features::{Course, Verdict},
+    diagnose::{Diagnosis, Verdict},
     svg::{Axis, Chart, Point, Series},
 };
+use quietly_lab::feature_learning::Course;
 
 use super::{Cell, Kind, Outcomes};
 use crate::reproduce::{
@@ -191,8 +192,7 @@ impl Phases {
         let mut points: Vec<Point> = vec![];
         for cell in self.cells() {
             // Only where privacy alone limits learning.
-            let fair =
-                |d: &quietly::features::Diagnosis| d.statistics() >= 10.0 && d.time() >= Some(2.0);
+            let fair = |d: &Diagnosis| d.statistics() >= 10.0 && d.time() >= Some(2.0);
             let diagnosis = cell.diagnosis().filter(fair);
             points.extend(diagnosis.and_then(|d| point(&cell, d.privacy())));
         }

@@ -31,11 +31,10 @@ use quietly_core::{
 use quietly_data::{Block, Encoding, Private, Source};
 use quietly_engine::{
     error::Error,
-    linalg::{add, dot},
+    linalg::{add, dot, dot_in_eight},
+    normals::normals,
 };
 use serde::Serialize;
-
-use super::{network::inner, patches::normals};
 
 /// The one question.
 const PURPOSE: &str = "class means, counts and squares";
@@ -234,7 +233,7 @@ impl Layout {
         let draw = || {
             // Public, and the same for every table.
             let stream = quietly_noise::Key::from_seed(64).stream("directions");
-            let mut all = normals(&stream, 0, DIRECTIONS * width)?;
+            let mut all = normals(&stream, 0, 32, DIRECTIONS * width)?;
             let scale = (DIRECTIONS as f64).sqrt();
             all.iter_mut().for_each(|x| *x /= scale);
             Ok::<_, Error>(all)
@@ -254,7 +253,9 @@ impl Layout {
     pub(crate) fn add(&self, sums: &mut [i128], row: &[f64], class: usize) {
         let size = self.size();
         let mut x: Vec<f64> = match &self.directions {
-            Some(all) => all.chunks_exact(self.width).map(|along| inner(along, row)).collect(),
+            Some(all) => {
+                all.chunks_exact(self.width).map(|along| dot_in_eight(along, row)).collect()
+            }
             None => row.to_vec(),
         };
         let root = (self.width as f64).sqrt();

@@ -11,10 +11,10 @@
 use quietly_engine::linalg::{Factor, dot, norm};
 
 use super::{
-    course::Moment,
     gradient::Look,
     network::Network,
     patches::{Images, World},
+    trajectory::Moment,
 };
 
 /// Γ and Φ, followed step by step.

@@ -1,7 +1,7 @@
 //! A training run on made-up pictures, watched from the inside.
+use quietly::Private;
 use quietly_core::release::Door;
-use quietly_data::Private;
-use quietly_engine::{error::Error, linalg::add};
+use quietly_engine::{error::Error, linalg::add, normals::normals};
 use quietly_noise::Key;
 
 use super::{
@@ -9,8 +9,9 @@ use super::{
     descent::{Descent, PatchPlan},
     gradient::{self, Look},
     network::Network,
-    patches::{Images, World, normals},
+    patches::{Images, World},
 };
+use crate::GRID;
 
 /// What is added to the gradients of a [`study`].
 #[derive(Clone, Debug)]
@@ -55,13 +56,14 @@ pub struct Moment {
 ///
 /// ```compile_fail,E0277
 /// fn written<T: serde::Serialize>(_: &T) {}
-/// fn report(course: &quietly::features::Course) { written(course) }
+/// fn report(course: &quietly_lab::feature_learning::Course) { written(course) }
 /// ```
 ///
 /// and private pictures have no course: [`study`] takes pictures from a [`World`], where nobody lives.
 ///
 /// ```compile_fail,E0308
-/// # use quietly::{Key, Private, features::{Descent, Images, Noise, study}};
+/// # use quietly::{Key, Private};
+/// # use quietly_lab::feature_learning::{Descent, Images, Noise, study};
 /// fn watch(private: &Private<Images>) {
 ///     let _ = study(Descent::default(), &Noise::None, private, 50, Key::from_seed(1));
 /// }
@@ -199,7 +201,7 @@ impl<'a> Run<'a> {
         see(&self.network, &looks);
         add(&mut self.network.weights, &sum, -eta / self.divisor);
         if let Added::Published { scale, stream } = &self.source {
-            let drawn = normals(stream, step, sum.len())?;
+            let drawn = normals(stream, step, GRID, sum.len())?;
             add(&mut self.network.weights, &drawn, -eta * scale);
             add(&mut self.noise, &drawn, *scale);
         }

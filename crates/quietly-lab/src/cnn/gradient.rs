@@ -18,8 +18,8 @@ use std::thread;
 use quietly_core::lattice::{self, Lattice, lowered, raised};
 
 use super::{
+    dataset::{Picture, Pictures},
     network::{ConvNet, Each, Pass, Walk},
-    pictures::{Picture, Pictures},
 };
 
 /// The sum of the clipped gradients of some pictures, in units of the lattice.

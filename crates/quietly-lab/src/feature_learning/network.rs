@@ -1,9 +1,10 @@
 //! The two-layer network: m filters for each label, a power of the ReLU, a fixed second layer.
-use quietly_engine::error::Error;
+use quietly_engine::{error::Error, linalg::dot_in_eight, normals::normals};
 use quietly_noise::Stream;
 use serde::{Deserialize, Serialize};
 
-use super::patches::{Image, Images, normals};
+use super::patches::{Image, Images};
+use crate::GRID;
 
 /// f(x) = F₊(x) - F₋(x), where F_j is the mean over m filters w of Σ_p max(<w, x_p>, 0)^q.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,7 +25,7 @@ impl Network {
         start: f64,
         stream: &Stream,
     ) -> Result<Network, Error> {
-        let mut weights = normals(stream, 0, 2 * filters * dimension)?;
+        let mut weights = normals(stream, 0, GRID, 2 * filters * dimension)?;
         weights.iter_mut().for_each(|w| *w *= start);
         Ok(Network { filters, power, dimension, weights })
     }
@@ -39,7 +40,7 @@ impl Network {
         let mut score = 0.0;
         for patch in picture.chunks_exact(self.dimension) {
             for (f, w) in self.weights.chunks_exact(self.dimension).enumerate() {
-                score += self.sign(f) * inner(w, patch).max(0.0).powf(self.power);
+                score += self.sign(f) * dot_in_eight(w, patch).max(0.0).powf(self.power);
             }
         }
         score / self.filters as f64
@@ -85,7 +86,7 @@ impl Pass {
         let (mut score, whole) = (0.0, whole(network.power));
         for (f, w) in lines.enumerate() {
             for p in 0..patches {
-                let z = inner(w, image.patch(p));
+                let z = dot_in_eight(w, image.patch(p));
                 let before = power(z.max(0.0), network.power, whole);
                 self.inner[f * patches + p] = z;
                 // For now σ'(z) alone.
@@ -115,18 +116,4 @@ fn power(z: f64, q: f64, whole: Option<i32>) -> f64 {
         Some(n) => (1..n).fold(z, |product, _| product * z),
         None => z.powf(q - 1.0),
     }
-}
-
-/// An inner product in eight parts, always in the same order: the same bits alone and among others.
-#[inline(always)]
-pub(crate) fn inner(a: &[f64], b: &[f64]) -> f64 {
-    let mut parts = [0.0; 8];
-    let (left, right) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f64 = left.remainder().iter().zip(right.remainder()).map(|(a, b)| a * b).sum();
-    for (a, b) in left.zip(right) {
-        for (part, (a, b)) in parts.iter_mut().zip(a.iter().zip(b)) {
-            *part += a * b;
-        }
-    }
-    parts.iter().sum::<f64>() + rest
 }

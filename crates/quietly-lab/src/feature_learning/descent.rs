@@ -5,6 +5,7 @@
 //! on those before.
 use std::fmt;
 
+use quietly::{Private, diagnose::Setup};
 use quietly_accounting::{Event, Neighbours, gaussian_mu};
 use quietly_core::{
     budget::Budget,
@@ -14,7 +15,6 @@ use quietly_core::{
     progress::{Watch, tell},
     release::{BoundedSum, Door},
 };
-use quietly_data::Private;
 use quietly_engine::error::Error;
 use quietly_noise::Key;
 use serde::Serialize;
@@ -27,7 +27,8 @@ pub(crate) const PURPOSE: &str = "gradients, each clipped";
 /// How the network is trained.
 ///
 /// ```
-/// use quietly::{Budget, Key, Private, features::{Descent, World}};
+/// use quietly::{Budget, Key, Private};
+/// use quietly_lab::feature_learning::{Descent, World};
 /// use std::ops::ControlFlow;
 ///
 /// let plan = Descent { steps: 20, ..Descent::default() }.plan(50, 100, Budget::new(1.0, 1e-5)?)?;
@@ -111,13 +112,9 @@ impl Descent {
     }
 
     /// T_Γ: about how many steps the signal takes to be learnt without noise, for a signal of norm `length`.
-    ///
-    /// From <w, v> ← <w, v> + η q ‖v‖² <w, v>^(q-1)/4m, whose largest filter starts at about 1.5 σ₀ ‖v‖.
     pub fn signal_time(&self, length: f64) -> f64 {
-        let q = self.power;
-        let start = 1.5 * self.start * length;
-        let pace = self.step_size * q * (q - 2.0) * length * length * start.powf(q - 2.0);
-        4.0 * self.filters as f64 / pace
+        let Descent { filters, power, step_size, start, .. } = *self;
+        Setup { filters, power, step_size, start }.signal_time(length)
     }
 
     pub(crate) fn network(&self, dimension: usize, key: &Key) -> Result<Network, Error> {

@@ -2,8 +2,11 @@
 use quietly_engine::{
     error::Error,
     linalg::{add, dot, norm},
+    normals::normals,
 };
-use quietly_noise::{Key, RoundedNormal, Stream};
+use quietly_noise::{Key, Stream};
+
+use crate::GRID;
 
 /// Pictures with labels -1 and 1, each a list of as many patches of as many numbers.
 #[derive(Clone)]
@@ -113,7 +116,7 @@ impl World {
         Error::unless((0.0..=1e6).contains(&snr), "SNR", "from 0 to 1e6", snr)?;
         let fine = (2..=1_000_000).contains(&dimension);
         Error::unless(fine, "dimension", "from 2 to a million", dimension)?;
-        let mut signal = normals(&key.stream("signal"), 0, dimension)?;
+        let mut signal = normals(&key.stream("signal"), 0, GRID, dimension)?;
         let length = snr * ((dimension - 1) as f64).sqrt() / norm(&signal);
         signal.iter_mut().for_each(|v| *v *= length);
         Ok(World { signal, patches: 2, pictures: key.stream("pictures") })
@@ -137,8 +140,8 @@ impl World {
     pub fn draw(&self, time: u64, count: usize) -> Result<Images, Error> {
         let (d, size) = (self.signal.len(), self.signal.len() * self.patches);
         let square = dot(&self.signal, &self.signal).max(f64::MIN_POSITIVE);
-        let mut values = normals(&self.pictures, 2 * time, count * size)?;
-        let coins = normals(&self.pictures, 2 * time + 1, count)?;
+        let mut values = normals(&self.pictures, 2 * time, GRID, count * size)?;
+        let coins = normals(&self.pictures, 2 * time + 1, GRID, count)?;
         let labels: Vec<f64> = coins.iter().map(|c| if *c > 0.0 { 1.0 } else { -1.0 }).collect();
         for (image, label) in values.chunks_exact_mut(size).zip(&labels) {
             let (first, others) = image.split_at_mut(d);
@@ -153,12 +156,4 @@ impl World {
         }
         Ok(Images::new(self.patches, d, values, labels))
     }
-}
-
-/// Normal numbers on a grid of 2^-32: for what is made up, and for noise that promises nothing.
-pub(crate) fn normals(stream: &Stream, step: u64, count: usize) -> Result<Vec<f64>, Error> {
-    const GRID: f64 = (1_u64 << 32) as f64;
-    let mut drawn = vec![0; count];
-    RoundedNormal::new(GRID)?.fill(stream, step, &mut drawn)?;
-    Ok(drawn.into_iter().map(|z| z as f64 / GRID).collect())
 }

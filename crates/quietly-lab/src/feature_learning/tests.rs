@@ -1,9 +1,12 @@
 //! Networks and gradients against what can be written out, and runs against the numbers they must reach.
 use std::ops::ControlFlow;
 
+use quietly::{
+    Private,
+    diagnose::{Diagnosis, Verdict},
+};
 use quietly_accounting::{Neighbours, gaussian_mu};
 use quietly_core::{budget::Budget, lattice::Lattice, random::Random, release::Door};
-use quietly_data::Private;
 use quietly_engine::linalg::norm;
 use quietly_noise::Key;
 

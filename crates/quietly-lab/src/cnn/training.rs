@@ -1,6 +1,7 @@
 //! Private training on pictures: what it asks, what it costs, and how it runs.
 use std::fmt;
 
+use quietly::Private;
 use quietly_accounting::{Neighbours, calibrate};
 use quietly_core::{
     budget::Budget,
@@ -10,16 +11,15 @@ use quietly_core::{
     progress::{Watch, tell},
     release::{BoundedSum, Door},
 };
-use quietly_data::Private;
 use quietly_engine::error::Error;
 use quietly_noise::Key;
 use serde::Serialize;
 
 use super::{
+    dataset::Pictures,
     gradient,
     network::{ConvNet, ConvShape},
-    notebook::{Notebook, Page},
-    pictures::Pictures,
+    resume::{Notebook, Page},
 };
 
 /// The one question.

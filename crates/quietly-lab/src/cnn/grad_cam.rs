@@ -5,8 +5,8 @@
 //! what is below 0 is left out, and the sum is drawn at the size of the picture. Scores mean something against each other only: here
 //! the score is that of the class less the mean of all, so that what all classes share is not drawn.
 use super::{
+    dataset::{Picture, Pictures},
     network::{ConvNet, Each, Pass, Walk},
-    pictures::{Picture, Pictures},
 };
 
 /// Where a network looks in one picture: a number for each pixel, not below 0.

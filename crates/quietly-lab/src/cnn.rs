@@ -10,7 +10,8 @@
 //! * [`ConvNet::attention`] shows where a network looks: Grad-CAM.
 //!
 //! ```
-//! use quietly::{Budget, Key, Private, images::{ConvShape, ImageTraining, Pasted}};
+//! use quietly::{Budget, Key, Private};
+//! use quietly_lab::cnn::{ConvShape, ImageTraining, Pasted};
 //! use std::ops::ControlFlow;
 //!
 //! let shape = ConvShape { side: 8, widths: [4, 4, 4], classes: 2, ..ConvShape::default() };
@@ -27,21 +28,21 @@
 //! # Ok::<(), quietly::Error>(())
 //! ```
 pub use self::{
-    attention::Attention,
+    dataset::{Pasted, Pictures},
+    grad_cam::Attention,
     network::{ConvNet, ConvShape},
-    notebook::Notebook,
-    pictures::{Pasted, Pictures},
+    resume::Notebook,
     training::{ImagePlan, ImageTraining},
 };
 
-mod attention;
 mod conv;
+mod dataset;
+mod grad_cam;
 mod gradient;
+mod group_norm;
+mod matmul;
 mod network;
-mod norm;
-mod notebook;
-mod pictures;
-mod product;
+mod resume;
 #[cfg(test)]
 mod tests;
 mod training;

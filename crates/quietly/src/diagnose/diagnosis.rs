@@ -4,12 +4,10 @@
 //! plan moves them along any direction by ηCTΔ/(nμ), where Δ is 1 for a row that is there or not and 2 for one that is
 //! replaced, and (ε, δ) is μ-Gaussian. Neither step size, steps, clip nor width are left in the ratio, which a fresh row
 //! feels as SNR·nμ/Δ. The limits are measured, not proven: `quietly-lab reproduce features` measures them again.
-use quietly_accounting::gaussian_mu;
+use quietly_accounting::{Neighbours, gaussian_mu};
 use quietly_core::budget::Budget;
 use quietly_engine::error::Error;
 use serde::Serialize;
-
-use super::descent::{Descent, sensitivity};
 
 /// What a [`Diagnosis`] concludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -71,6 +69,39 @@ pub struct Diagnosis {
 /// The norm of a patch of noise in the paper's experiment: 1000 numbers of variance 1.
 const PAPER_NOISE: f64 = 31.606961258558215;
 
+/// What decides how fast the paper's network learns a signal: m filters for each label whose ReLU has power q, steps of η, weights
+/// that start with standard deviation σ₀.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Setup {
+    /// How many filters each label has: m.
+    pub filters: usize,
+    /// The power of the ReLU, above 2: q.
+    pub power: f64,
+    /// How far a step goes along the mean gradient: η.
+    pub step_size: f64,
+    /// The standard deviation of the weights at the start: σ₀.
+    pub start: f64,
+}
+
+impl Default for Setup {
+    /// The paper's experiment.
+    fn default() -> Self {
+        Setup { filters: 10, power: 3.0, step_size: 0.01, start: 0.001 }
+    }
+}
+
+impl Setup {
+    /// T_Γ: about how many steps the signal takes to be learnt without noise, for a signal of norm `length`.
+    ///
+    /// From <w, v> ← <w, v> + η q ‖v‖² <w, v>^(q-1)/4m, whose largest filter starts at about 1.5 σ₀ ‖v‖.
+    pub fn signal_time(&self, length: f64) -> f64 {
+        let q = self.power;
+        let start = 1.5 * self.start * length;
+        let pace = self.step_size * q * (q - 2.0) * length * length * start.powf(q - 2.0);
+        4.0 * self.filters as f64 / pace
+    }
+}
+
 impl Diagnosis {
     /// A diagnosis for the power q = 3 of the ReLU.
     ///
@@ -110,20 +141,16 @@ impl Diagnosis {
     ///
     /// [`Error::Parameter`] unless there are from 1 to ten million steps.
     pub fn steps(self, steps: u64) -> Result<Diagnosis, Error> {
-        self.trained(Descent { steps, power: self.power, ..Descent::default() }, PAPER_NOISE)
+        let fine = (1..=10_000_000).contains(&steps);
+        Error::unless(fine, "steps", "from 1 to ten million", steps)?;
+        let time = Setup { power: self.power, ..Setup::default() }.signal_time(PAPER_NOISE);
+        Ok(self.trained(steps, time))
     }
 
-    /// The same for this descent, where patches of noise have norm `noise`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Parameter`] if a setting makes no sense.
-    pub fn trained(self, descent: Descent, noise: f64) -> Result<Diagnosis, Error> {
-        descent.check()?;
-        let fine = (1e-12..=1e12).contains(&noise);
-        Error::unless(fine, "noise of a patch", "from 1e-12 to 1e12", noise)?;
-        let time = Some((descent.steps, descent.signal_time(noise)));
-        Ok(Diagnosis { power: descent.power, time, ..self })
+    /// The same for so many steps of a training that learns a signal of SNR 1 in about `time` of them
+    /// ([`Setup::signal_time`] of the norm that patches of noise have).
+    pub fn trained(self, steps: u64, time: f64) -> Diagnosis {
+        Diagnosis { time: Some((steps, time)), ..self }
     }
 
     /// Q_priv = SNR·n·μ(ε, δ)/Δ: the signal over the noise of privacy.
@@ -131,7 +158,11 @@ impl Diagnosis {
         let one = self.budget.of_one_row().expect("checked before");
         let mu = gaussian_mu(one.epsilon(), one.delta());
         let mu = mu.expect("a budget is within the accountant's range");
-        self.snr * self.rows as f64 * mu / sensitivity(self.budget.neighbours())
+        let sensitivity = match self.budget.neighbours() {
+            Neighbours::AddRemove => 1.0,
+            Neighbours::ReplaceOne => 2.0,
+        };
+        self.snr * self.rows as f64 * mu / sensitivity
     }
 
     /// Q_stat = SNR^q·n: the signal over what so few rows memorise, without any privacy.
@@ -266,8 +297,6 @@ fn least(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> Option<f64
 
 #[cfg(test)]
 mod tests {
-    use quietly_accounting::Neighbours;
-
     use super::*;
 
     fn diagnosis(snr: f64, rows: u64, epsilon: f64) -> Diagnosis {

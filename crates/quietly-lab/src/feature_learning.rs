@@ -8,37 +8,21 @@
 //!   [`PatchPlan::run`] gives a [`Network`] with its certificate.
 //! * [`study`]: the same on made-up pictures, without noise, with the paper's, or with the honest one, while the signal and
 //!   the noise in every filter are watched. A [`Course`] is for research: it holds what no release may hold.
-//! * [`Diagnosis`]: whether a signal, so many rows and a budget are enough, and what would be.
-//! * [`private_separation`] and [`public_separation`]: how strong the signal in a table is.
 //!
-//! ```
-//! use quietly::{Budget, features::{Diagnosis, Verdict}};
-//!
-//! let few = Diagnosis::new(0.6, 50, Budget::new(1.0, 1e-5)?)?;
-//! assert_eq!(few.verdict(), Verdict::No);
-//! // Four times as many rows are enough.
-//! let many = Diagnosis::new(0.6, 200, Budget::new(1.0, 1e-5)?)?;
-//! assert_eq!(many.verdict(), Verdict::Enough);
-//! # Ok::<(), quietly::Error>(())
-//! ```
-pub(crate) use self::patches::normals;
+//! Whether a signal, so many rows and a budget are enough is said by [`quietly::diagnose`].
 pub use self::{
-    course::{Course, Moment, Noise, study},
     descent::{Descent, PatchPlan},
-    diagnosis::{Diagnosis, Verdict},
     network::Network,
     patches::{Images, World},
-    separation::{Separation, private_separation, public_separation},
+    trajectory::{Course, Moment, Noise, study},
 };
 
-mod course;
 mod decomposition;
 mod descent;
-mod diagnosis;
 mod gradient;
 mod network;
 mod patches;
-mod separation;
+mod trajectory;
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
 //! Pictures with classes: read, made up, and made worse.
-use quietly_engine::error::Error;
+use quietly_engine::{error::Error, normals::normals};
 use quietly_noise::Key;
 
-use crate::features::normals;
+use crate::GRID;
 
 /// Pictures of one size, each of some class.
 #[derive(Clone)]
@@ -108,7 +108,7 @@ impl Pictures {
         let size = self.side * self.side * self.channels;
         for (at, picture) in self.values.chunks_exact_mut(size).enumerate() {
             let (_, deviation) = moments(picture);
-            let noise = normals(&stream, at as u64, size)?;
+            let noise = normals(&stream, at as u64, GRID, size)?;
             for (x, z) in picture.iter_mut().zip(noise) {
                 *x += (deviation / snr * z) as f32;
             }
@@ -127,7 +127,7 @@ impl Pictures {
 
 impl Picture<'_> {
     /// The picture with mean square 1, or 0 if there is nothing in it: what networks see. Its mean stays where it is, as in
-    /// [group norms](super::norm).
+    /// [group norms](super::group_norm).
     #[inline(always)]
     pub(super) fn standardised(&self, out: &mut [f32]) {
         let (mean, deviation) = moments(self.values);
@@ -204,7 +204,7 @@ impl Pasted {
         let size = side * side * 3;
         let stream = self.key.stream("pictures");
         let mut values: Vec<f32> =
-            normals(&stream, 2 * time, count * size)?.into_iter().map(|z| z as f32).collect();
+            normals(&stream, 2 * time, GRID, count * size)?.into_iter().map(|z| z as f32).collect();
         let mut bits = stream.bits(2 * time + 1)?;
         let (mut labels, mut places) = (Vec::new(), Vec::new());
         for picture in values.chunks_exact_mut(size) {

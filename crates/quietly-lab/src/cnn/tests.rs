@@ -1,18 +1,18 @@
 //! The layers against finite differences, and gradients on the lattice.
 use std::{fs, ops::ControlFlow, time::Instant};
 
+use quietly::Private;
 use quietly_core::{budget::Budget, lattice::Lattice, progress::Progress, random::Random};
-use quietly_data::Private;
 use quietly_engine::error::Error;
 use quietly_noise::Key;
 
 use super::{
     conv::Conv,
+    dataset::{Pasted, Picture, Pictures},
     gradient::{add, clipped},
+    group_norm::{GroupNorm, tanh},
     network::{ConvNet, ConvShape, Each, Pass, Walk},
-    norm::{GroupNorm, tanh},
-    notebook::Notebook,
-    pictures::{Pasted, Picture, Pictures},
+    resume::Notebook,
     training::{ImagePlan, ImageTraining},
 };
 

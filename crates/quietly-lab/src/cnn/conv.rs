@@ -2,13 +2,13 @@
 //!
 //! Pictures are lists of pixels, row by row, each with all of its channels. The three pixels that a row of the kernel sees are
 //! then neighbours in memory, and every product is one of [`add_product`].
-use super::product::{Into, Left, add_product};
+use super::matmul::{Into, Left, add_product};
 
 /// How wide and high a kernel is.
 const KERNEL: usize = 3;
 
 /// A convolution: weights are in the order (row, column, channel in, channel out). There is no constant: a
-/// [group norm](super::norm) follows, which has one.
+/// [group norm](super::group_norm) follows, which has one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Conv {
     /// The side of the picture that comes in.

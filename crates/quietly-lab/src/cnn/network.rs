@@ -2,16 +2,16 @@
 //!
 //! Three times a convolution, a group norm, tanh and a mean of 2x2 pixels, then one dense layer: "ConvNet-S" with its 19 546
 //! weights on pictures of 32x32 pixels. Whatever is computed for a picture hangs on it and on the weights alone.
-use quietly_engine::error::Error;
+use quietly_engine::{error::Error, normals::normals};
 use quietly_noise::Key;
 use serde::Serialize;
 
 use super::{
     conv::Conv,
-    norm::{GroupNorm, bent, pool, unpool},
-    pictures::{Picture, Pictures},
+    dataset::{Picture, Pictures},
+    group_norm::{GroupNorm, bent, pool, unpool},
 };
-use crate::features::normals;
+use crate::GRID;
 
 /// How many blocks there are.
 const BLOCKS: usize = 3;
@@ -131,7 +131,7 @@ impl ConvNet {
         for (number, block) in shape.blocks().iter().enumerate() {
             let (conv, scale, _) = block.parts_mut(&mut weights);
             let spread = 1.0 / ((9 * block.conv.channels.0) as f64).sqrt();
-            let drawn = normals(&stream, number as u64, conv.len())?;
+            let drawn = normals(&stream, number as u64, GRID, conv.len())?;
             conv.iter_mut().zip(drawn).for_each(|(w, z)| *w = (spread * z) as f32);
             scale.fill(1.0);
         }
