@@ -1,22 +1,10 @@
 //! `quietly-cluster bench`: what a cluster costs and carries, beside one machine, in one run.
-use std::{
-    fs,
-    ops::ControlFlow,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{fs, ops::ControlFlow, path::Path, time::{Duration, Instant}};
 
-use quietly::{
-    Budget, Draw, Elsewhere, Encoding, Error, Family, Key, ModelSpec, Paid, TablePart, Private, Schema,
-    Source,
-    backend::{Backend, Batch, ParquetParts},
-    query::{Query, QuerySum},
-    remote::{Job, JobSpec, Task, split},
-    to_bytes,
-};
+use quietly::{backend::{Backend, Batch, ParquetParts}, query::{Query, QuerySum}, remote::{split, Job, JobSpec, Task}, to_bytes, BackendInput, Budget, Draw, Encoding, Error, Family, Key, ModelSpec, Paid, Private, Schema, Source, TablePart};
 use tokio::runtime::Handle;
 
-use crate::{Bench, relay::Engine};
+use crate::{relay::Engine, Bench};
 
 /// Gradient steps of a measured fit; there is one query more.
 const STEPS: u64 = 3;
@@ -46,7 +34,7 @@ impl Backend for Rows {
         let bytes = to_bytes(&work);
         let done = tokio::task::block_in_place(|| self.handle.block_on(self.engine.done(bytes)));
         let sum = done.and_then(|done| work.sum(query, &done).map_err(|e| e.to_string()));
-        sum.map_err(|why| Error::Elsewhere { address, why })
+        sum.map_err(|why| Error::Remote { address, why })
     }
 }
 
@@ -162,9 +150,9 @@ fn fitted(
     rows: &mut dyn Backend,
 ) -> Result<(String, Vec<Duration>), String> {
     let mut timed = Timed { rows, times: Vec::new() };
-    let mut from = Elsewhere { backend: &mut timed, public: None, allocation: None, journal: None };
+    let mut from = BackendInput { backend: &mut timed, public: None, allocation: None, journal: None };
     let quiet = &mut |_| ControlFlow::Continue(());
-    let model = plan.fit_elsewhere(
+    let model = plan.fit_on(
         &mut from,
         encoding,
         "row",

@@ -1,8 +1,5 @@
 //! The folders that an executor reads and writes.
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::{Path, PathBuf}};
 
 use quietly::remote::{Job, TaskPart};
 
@@ -52,7 +49,7 @@ impl Roots {
 
 #[cfg(test)]
 mod tests {
-    use quietly::{Key, Prepared, Source};
+    use quietly::{Key, PartitionedTable, Source};
 
     use super::*;
 
@@ -91,7 +88,7 @@ mod tests {
         }
         let prepare = |folder: &str| {
             let key = Key::from_seed(1);
-            Job::Prepare(Prepared::begin(&source, 12, &at(folder), &key).unwrap().1)
+            Job::Prepare(PartitionedTable::begin(&source, 12, &at(folder), &key).unwrap().1)
         };
         let good = load("data/t/part-000.parquet");
         assert!(roots.admitted(&prepare("scratch/p"), &good).is_ok());

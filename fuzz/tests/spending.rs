@@ -13,7 +13,7 @@ use std::{
 };
 
 use quietly::{
-    Budget, Draw, Elsewhere, Encoding, Error, Journal, Key, Ledger, Link, Method, Paid, Plan,
+    BackendInput, Budget, Checkpoint, Draw, Encoding, Error, Key, Ledger, Link, Method, Paid, Plan,
     Private, Regression, Run, Schema,
     backend::{Backend, Batch},
     disk::{Fault, break_disk},
@@ -70,7 +70,7 @@ impl Backend for Rows<'_> {
 
     fn sum(&mut self, _: &Batch, query: &dyn Query) -> Result<QuerySum, Error> {
         if self.left == 0 {
-            return Err(Error::Stopped);
+            return Err(Error::Interrupted);
         }
         self.left -= 1;
         let bytes = query.encode();
@@ -103,7 +103,7 @@ impl World {
         let path = self.path(name);
         let mut ledger = self.ledger();
         let mut journal =
-            match Journal::open(&path, &plan.identity(), "table", None, ledger.as_ref()) {
+            match Checkpoint::open(&path, &plan.identity(), "table", None, ledger.as_ref()) {
                 Ok(journal) => journal,
                 Err(_) if before == files(&self.folder) => return Ok(()),
                 Err(error) => return Err(format!("a refusal changed a file: {error}")),
@@ -130,14 +130,14 @@ impl World {
         let at = journal.answered();
         let asked = self.asked.entry(run.clone()).or_default();
         let mut rows = Rows { asked, at, left, trouble: None };
-        let mut from = Elsewhere {
+        let mut from = BackendInput {
             backend: &mut rows,
             public: None,
             allocation: None,
             journal: Some(journal),
         };
         let quiet = &mut |_| ControlFlow::Continue(());
-        let fitted = plan.fit_elsewhere(&mut from, encoding, "row", paid, 1, quiet);
+        let fitted = plan.fit_on(&mut from, encoding, "row", paid, 1, quiet);
         let journal = from.journal.take();
         if let Some(trouble) = rows.trouble {
             return Err(trouble);

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use quietly::{
-    Budget, Encoding, Key, Missing, Rule, Run, Schema, private_range, private_range_elsewhere,
+    Budget, Encoding, Key, Missing, Rule, Run, Schema, private_range, private_range_on,
     public_range, range_reading,
 };
 use serde_json::json;
@@ -29,7 +29,7 @@ pub(crate) struct Bounds {
     /// A file that anybody may see: its ranges cost nothing
     #[arg(long, value_name = "FILE", conflicts_with = "epsilon")]
     public: Option<PathBuf>,
-    /// About how many rows the table has
+    /// MethodInfo how many rows the table has
     #[arg(long, value_name = "N", default_value = "10000")]
     rows: Count,
     /// How many rows a unit (a person, say) has, at most; as the schema beside the table says by default
@@ -119,7 +119,7 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
                 Some(fleet) => {
                     let reading = range_reading(source.columns(), column)?;
                     let mut rows_there = fleet.rows(&source, reading)?;
-                    private_range_elsewhere(&mut rows_there, column, rows, each, paid)?
+                    private_range_on(&mut rows_there, column, rows, each, paid)?
                 }
             };
             found.push((column, range));

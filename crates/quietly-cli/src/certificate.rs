@@ -19,7 +19,7 @@ pub(crate) struct Show {
 /// A model file whose certificate says what its questions cost.
 pub(crate) fn read(path: &Path) -> Result<Model, Failure> {
     let model = Model::read(path)?;
-    if !model.certificate.adds_up() {
+    if !model.certificate.is_consistent() {
         let why = "the questions that its certificate lists do not cost what it says: it was changed, or another version made it";
         let path = path.display().to_string();
         return Err(quietly::Error::Model { path, why: why.into() }.into());

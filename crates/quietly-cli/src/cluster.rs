@@ -16,7 +16,7 @@ use quietly::{
 
 /// The program that is started, beside this one or on the PATH.
 const PROGRAM: &str = "quietly-cluster";
-/// About how many bytes of a table a task has, unless one says how many tasks there are.
+/// MethodInfo how many bytes of a table a task has, unless one says how many tasks there are.
 const TASK: u64 = 64 << 20;
 
 /// Workers of a cluster, by way of a process of ours.
@@ -38,7 +38,7 @@ impl Fleet {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn();
-        let mut relay = started.map_err(|e| Error::Elsewhere {
+        let mut relay = started.map_err(|e| Error::Remote {
             address: address.into(),
             why: format!("{PROGRAM} cannot be started: {e}; build it with `make cluster` and put it on the PATH"),
         })?;
@@ -61,7 +61,7 @@ impl Fleet {
     }
 
     fn told(&self, why: String) -> Error {
-        Error::Elsewhere { address: self.address.clone(), why }
+        Error::Remote { address: self.address.clone(), why }
     }
 
     /// How many tasks parts are worth.
@@ -87,8 +87,8 @@ impl Fleet {
     /// Sends work, and waits for what every task came to.
     fn sent(&mut self, work: &JobSpec) -> Result<Vec<Vec<u8>>, Error> {
         let address = self.address.clone();
-        let told = |why: String| Error::Elsewhere { address, why };
-        let lost = |e: io::Error| Error::Elsewhere {
+        let told = |why: String| Error::Remote { address, why };
+        let lost = |e: io::Error| Error::Remote {
             address: self.address.clone(),
             why: format!("{PROGRAM} has ended: {e}"),
         };

@@ -3,8 +3,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use quietly::{
-    Elsewhere, Encoding, Error, Journal, Key, Ledger, Method, Model, Paid, Plan, Prepared, Run,
-    Source, TablePart, Watch,
+    BackendInput, Checkpoint, Encoding, Error, Key, Ledger, Method, Model, Paid, PartitionedTable,
+    Plan, Run, Source, TablePart, Watch,
     backend::{Backend, ParquetParts, ReadSpec},
 };
 
@@ -53,9 +53,9 @@ impl Fleet {
 }
 
 /// The table that was prepared in a folder, if that is what was named.
-pub(crate) fn prepared(files: &[PathBuf]) -> Result<Option<Prepared>, Failure> {
+pub(crate) fn prepared(files: &[PathBuf]) -> Result<Option<PartitionedTable>, Failure> {
     match files {
-        [folder] => Ok(Prepared::read(folder)?),
+        [folder] => Ok(PartitionedTable::read(folder)?),
         _ => Ok(None),
     }
 }
@@ -63,8 +63,8 @@ pub(crate) fn prepared(files: &[PathBuf]) -> Result<Option<Prepared>, Failure> {
 /// Rows that are not held in memory.
 pub(crate) struct There {
     backend: Box<dyn Backend>,
-    prepared: Option<(Prepared, PathBuf)>,
-    journal: Option<Journal>,
+    prepared: Option<(PartitionedTable, PathBuf)>,
+    journal: Option<Checkpoint>,
 }
 
 impl Away {
@@ -74,7 +74,7 @@ impl Away {
     }
 
     /// Whether a plan is run on rows that are not held.
-    pub(crate) fn is_asked_for(&self, plan: &Plan, prepared: Option<&Prepared>) -> bool {
+    pub(crate) fn is_asked_for(&self, plan: &Plan, prepared: Option<&PartitionedTable>) -> bool {
         self.cluster.cluster.is_some()
             || self.checkpoint.is_some()
             || (prepared.is_some() && plan.method() == Method::OnePass)
@@ -86,12 +86,12 @@ impl Away {
         &self,
         plan: &Plan,
         (source, files): (&Source, &[PathBuf]),
-        prepared: Option<Prepared>,
+        prepared: Option<PartitionedTable>,
         (encoding, about): (&Encoding, &str),
         (key, threads): (&Key, usize),
         ledger: Option<&Ledger>,
     ) -> Result<There, Failure> {
-        plan.asks_for_sums()?;
+        plan.check_sums()?;
         if self.checkpoint.is_some() {
             plan.check_resumable(prepared.as_ref().map(|prepared| &prepared.allocation))?;
         }
@@ -115,7 +115,7 @@ impl Away {
         let read = serde_json::to_string(encoding).expect("plain fields");
         let about = format!("{}; {allocation}; {read}; {about}", fingerprint(&steps));
         let journal = match &self.checkpoint {
-            Some(path) => Some(Journal::open(path, &plan.identity(), &about, seed, ledger)?),
+            Some(path) => Some(Checkpoint::open(path, &plan.identity(), &about, seed, ledger)?),
             None => None,
         };
         if let (Some((prepared, folder)), false) = (&prepared, begun(&journal)) {
@@ -131,8 +131,8 @@ impl Away {
 }
 
 /// Whether a run was begun before.
-fn begun(journal: &Option<Journal>) -> bool {
-    journal.as_ref().is_some_and(Journal::is_begun)
+fn begun(journal: &Option<Checkpoint>) -> bool {
+    journal.as_ref().is_some_and(Checkpoint::is_begun)
 }
 
 impl There {
@@ -169,13 +169,13 @@ impl There {
         if let Some((prepared, folder)) = &self.prepared {
             prepared.claim(folder, run)?;
         }
-        let mut from = Elsewhere {
+        let mut from = BackendInput {
             backend: &mut *self.backend,
             public,
             allocation: self.prepared.as_ref().map(|(prepared, _)| &prepared.allocation),
             journal,
         };
-        let mut model = plan.fit_elsewhere(&mut from, encoding, unit, paid, threads, watch)?;
+        let mut model = plan.fit_on(&mut from, encoding, unit, paid, threads, watch)?;
         save(&mut model)?;
         if let Some((prepared, folder)) = &self.prepared {
             prepared.close(folder, run)?;

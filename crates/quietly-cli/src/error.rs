@@ -137,7 +137,7 @@ impl Failure {
             Failure::Caught { .. } | Failure::Busy(_) => 1,
             Failure::Ledgers { .. } | Failure::Unledgered { .. } => 1,
             Failure::NoRows => 1,
-            Failure::Library(quietly::Error::Stopped) => interrupt::EXIT,
+            Failure::Library(quietly::Error::Interrupted) => interrupt::EXIT,
             Failure::Library(error) if error.is_refusal() => 1,
             _ => 2,
         }

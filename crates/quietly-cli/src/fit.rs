@@ -7,8 +7,8 @@ use std::{
 
 use clap::Args;
 use quietly::{
-    AnyAlgorithm, Expansion, Journal, Ledger, Link, Paid, Plan, ReadOptions, Reads, Run, Schema,
-    Source,
+    AnyAlgorithm, Checkpoint, Expansion, FitInput, Ledger, Link, Paid, Plan, ReadOptions, Run,
+    Schema, Source,
 };
 use serde_json::{Value, json};
 
@@ -215,7 +215,7 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
             there.fit((&plan, &name), rows, &schema.unit, (paid, threads), &mut watch, save)?
         }
         None => {
-            let reads = Reads { source: &source, public: public.as_ref(), encoding: &encoding };
+            let reads = FitInput { source: &source, public: public.as_ref(), encoding: &encoding };
             let mut model = plan.fit_from(reads, &schema.unit, paid, threads, &mut watch)?;
             save(&mut model)?;
             model
@@ -266,7 +266,7 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     ))?)
 }
 
-/// About how many rows were used, and what to look into if they are few.
+/// MethodInfo how many rows were used, and what to look into if they are few.
 fn say_rows(certificate: &quietly::Certificate, screen: &mut Screen) -> Result<(), Failure> {
     let Some(used) = &certificate.rows_used else { return Ok(()) };
     screen.say(&used.to_string())?;
@@ -280,7 +280,7 @@ fn say_rows(certificate: &quietly::Certificate, screen: &mut Screen) -> Result<(
 
 /// The delta of a fit that names none: that of the run that goes on, or no more than a tenth of what the ledger has left.
 fn usual(ledger: Option<&Ledger>, checkpoint: Option<&Path>, rows: u64) -> Option<f64> {
-    let begun = checkpoint.and_then(Journal::delta);
+    let begun = checkpoint.and_then(Checkpoint::delta);
     begun.or_else(|| ledger.map(|ledger| ledger.usual_delta(usual_delta(rows))))
 }
 
@@ -305,7 +305,7 @@ fn expanded(expansion: Option<&Expansion>) -> String {
         Expansion::Splines { functions, .. } => {
             format!(" ({functions} splines for each number: {} in all)", expansion.width())
         }
-        Expansion::Waves { count, .. } => format!(" (through {count} waves)"),
+        Expansion::RandomFourier { count, .. } => format!(" (through {count} waves)"),
     }
 }
 

@@ -66,7 +66,7 @@ fn end() -> ! {
     if let Written::Partial(path) = &*written {
         wipe(path);
     }
-    let code = Failure::from(quietly::Error::Stopped).report(crate::program::wants_json());
+    let code = Failure::from(quietly::Error::Interrupted).report(crate::program::wants_json());
     std::process::exit(code.into());
 }
 

@@ -7,7 +7,7 @@ use std::{
 
 use clap::Args;
 use quietly::{
-    Error, Grouped, Prepared, Preparing, TablePart,
+    Error, Grouped, PartitionedTable, Partitioning, TablePart,
     remote::{Job, JobSpec},
 };
 use serde_json::json;
@@ -49,7 +49,8 @@ pub(crate) fn run(asked: &Partition, screen: &mut Screen) -> Result<(), Failure>
     let steps = asked.steps.get("steps")?.min(1 << 20) as usize;
     let (key, threads) = (key(asked.seed)?, reading.threads()?);
     let fleet = asked.cluster.fleet()?;
-    let (prepared, preparing, mut parts) = Prepared::begin(&source, steps, &asked.output, &key)?;
+    let (prepared, preparing, mut parts) =
+        PartitionedTable::begin(&source, steps, &asked.output, &key)?;
     let output =
         std::fs::canonicalize(&asked.output).map_err(|e| Failure::file(&asked.output, &e))?;
     interrupt::guard(&output);
@@ -72,7 +73,7 @@ pub(crate) fn run(asked: &Partition, screen: &mut Screen) -> Result<(), Failure>
             let done = fleet.done(Job::Prepare(preparing), &parts);
             let sizes = |(work, done): (JobSpec, Vec<_>)| {
                 work.sizes(&done, steps)
-                    .map_err(|other| Error::Elsewhere { address, why: other.to_string() })
+                    .map_err(|other| Error::Remote { address, why: other.to_string() })
             };
             done.and_then(sizes).map(Written::There)
         }
@@ -127,7 +128,7 @@ const OPEN: usize = 500;
 
 /// Writes all parts on this machine.
 fn here(
-    preparing: &Preparing,
+    preparing: &Partitioning,
     parts: &[TablePart],
     threads: usize,
     progress: &Progress,

@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use quietly::{ColumnCurves, Curves, Model, kan::Trained};
+use quietly::{ColumnCurves, Curves, Model, kan::KanModel};
 use serde_json::{Value, json};
 
 use crate::{
@@ -68,7 +68,7 @@ pub(crate) fn run(look: &Look, screen: &mut Screen) -> Result<(), Failure> {
 fn curved(
     look: &Look,
     model: &Model,
-    network: &Trained,
+    network: &KanModel,
     screen: &mut Screen,
 ) -> Result<(), Failure> {
     let units = look.units.map(|units| units.at_least_one("units")).transpose()?;

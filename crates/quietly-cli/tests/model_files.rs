@@ -286,7 +286,7 @@ fn a_unit_of_eight_rows_pays_for_all_of_them() {
     assert!(flat(&said).contains("up to 8 rows each, as the schema declares"), "{said}");
     assert!(said.contains("of 1 spent at delta 1e-5"), "{said}");
     let model = Model::read(&folder.path("8.quietly")).unwrap();
-    assert!(model.certificate.adds_up() && model.rows_per_unit() == 8);
+    assert!(model.certificate.is_consistent() && model.rows_per_unit() == 8);
     assert!(model.certificate.epsilon <= 1.0 && model.certificate.epsilon > 0.9);
     assert!(model.plan.epsilon() <= 0.125, "{}", model.plan.epsilon());
     let ledger: Value = folder.json("budget L");

@@ -22,7 +22,7 @@ fn with_ledger() -> Folder {
 }
 
 /// What the ledger has, charge by charge.
-fn charges(folder: &Folder) -> Vec<Value> {
+fn releases(folder: &Folder) -> Vec<Value> {
     folder.json("budget L")["entries"].as_array().unwrap().clone()
 }
 
@@ -58,10 +58,10 @@ fn every_verb_charges_once() {
     ];
     for (before, verb) in verbs.iter().enumerate() {
         folder.good(verb);
-        let charges = charges(&folder);
-        assert_eq!(charges.len(), before + 1, "{verb}");
-        assert_eq!(charges[before]["state"], "finished", "{verb}");
-        let at = charges[before]["at"].as_str().unwrap();
+        let releases = releases(&folder);
+        assert_eq!(releases.len(), before + 1, "{verb}");
+        assert_eq!(releases[before]["state"], "finished", "{verb}");
+        let at = releases[before]["at"].as_str().unwrap();
         assert!(at.starts_with("20") && at.ends_with('Z') && at.len() == 20, "{at}");
     }
     let spent = &folder.json("budget L")["spent"];
@@ -71,7 +71,7 @@ fn every_verb_charges_once() {
         let line = format!("bounds train.csv a --epsilon 0.1 {more}");
         let done = command(&folder, &line).env("QUIETLY_LEDGER", "L").output().unwrap();
         assert!(done.status.success());
-        charges(&folder).len()
+        releases(&folder).len()
     };
     assert_eq!((by_environment(""), by_environment("--no-ledger")), (6, 6));
     let shown = folder.good("budget L");
@@ -99,7 +99,7 @@ fn a_schema_that_names_its_ledger_is_not_passed_by() {
     folder.good(&format!("{fit} --output a.quietly"));
     folder.good("bounds train.csv a --epsilon 0.1");
     folder.good("evaluate a.quietly train.csv --epsilon 0.1");
-    assert_eq!(charges(&folder).len(), 3);
+    assert_eq!(releases(&folder).len(), 3);
     folder.good("budget other --limit 9 --delta 1e-4");
     for line in
         [format!("{fit} --ledger other"), "bounds train.csv a --epsilon 0.1 --ledger other".into()]
@@ -121,14 +121,14 @@ fn a_schema_that_names_its_ledger_is_not_passed_by() {
     let public = "fit relu test.csv --schema s.toml --target y --epsilon 1 --method dp-glmtron";
     folder.bad(&format!("{public} --public train.csv"), "C15", 1);
     folder.bad(&format!("{public} --public test.csv"), "Q02", 1);
-    assert_eq!(charges(&folder).len(), 3);
+    assert_eq!(releases(&folder).len(), 3);
     // Nor does a schema without that line, or a copy of the table elsewhere.
     folder.good(&format!("{fit} --schema s.toml --output b.quietly"));
     std::fs::create_dir(folder.path("d")).unwrap();
     std::fs::copy(folder.path("train.csv"), folder.path("d/t.csv")).unwrap();
     folder.good("evaluate a.quietly d/t.csv --epsilon 0.1 --schema train.schema.toml");
     folder.good("bounds d/t.csv a --epsilon 0.1 --schema train.schema.toml");
-    assert_eq!(charges(&folder).len(), 6);
+    assert_eq!(releases(&folder).len(), 6);
     folder.write("d/t.schema.toml", format!("ledger = \"other\"\n{}", folder.read("s.toml")));
     folder.bad("bounds d/t.csv a --epsilon 0.1 --schema train.schema.toml", "C15", 1);
     // Whatever the table is called: through a link, as one of several files, or as a file of a folder that is a table.
@@ -138,14 +138,14 @@ fn a_schema_that_names_its_ledger_is_not_passed_by() {
         std::os::unix::fs::symlink(folder.path("train.csv"), folder.path("links/x.csv")).unwrap();
         std::fs::create_dir_all(folder.path("train")).unwrap();
         std::fs::copy(folder.path("train.csv"), folder.path("train/part.csv")).unwrap();
-        let before = charges(&folder).len();
+        let before = releases(&folder).len();
         for (k, files) in
             ["links/x.csv", "test.csv train.csv", "train/part.csv", "train/*.csv", "train"]
                 .iter()
                 .enumerate()
         {
             folder.good(&format!("evaluate a.quietly {files} --epsilon 0.1 --delta 1e-7"));
-            assert_eq!(charges(&folder).len(), before + k + 1, "{files}");
+            assert_eq!(releases(&folder).len(), before + k + 1, "{files}");
         }
     }
     // A ledger that is not there is no reason to spend without one.
@@ -164,8 +164,8 @@ fn the_default_delta_leaves_room() {
         assert_eq!(said["delta"], delta);
         folder.good("evaluate y-linear.quietly test.csv --epsilon 0.1 --ledger L");
     }
-    assert_eq!(charges(&folder).len(), 4);
-    assert!(charges(&folder).iter().all(|charge| charge["delta"].as_f64().unwrap() <= 1e-6));
+    assert_eq!(releases(&folder).len(), 4);
+    assert!(releases(&folder).iter().all(|charge| charge["delta"].as_f64().unwrap() <= 1e-6));
 }
 
 /// Neither pictures nor the example replace a file of the user.
@@ -203,7 +203,7 @@ fn what_is_not_asked_is_not_charged() {
     assert!(folder.good(&format!("{fit} --output few.quietly")).contains("epsilon 0 of 1 spent"));
     let done = folder.quietly(&format!("{FIT} --ledger L --output days.quietly/"));
     assert!(done.code == 2 && done.stderr.contains("error[C09]"), "{}", done.stderr);
-    assert_eq!(charges(&folder).len(), 0);
+    assert_eq!(releases(&folder).len(), 0);
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_model_that_is_there_is_not_replaced() {
     folder.write("m.quietly", "a paid model");
     let fit = format!("{FIT} --ledger L --output m.quietly");
     folder.bad(&fit, "C10", 1);
-    assert_eq!((charges(&folder).len(), folder.read("m.quietly")), (0, "a paid model".into()));
+    assert_eq!((releases(&folder).len(), folder.read("m.quietly")), (0, "a paid model".into()));
     folder.good(&format!("{fit} --force"));
     folder.good(&format!("{fit} --force"));
     assert_eq!(folder.read("m.quietly.1"), "a paid model");
@@ -230,14 +230,14 @@ fn a_model_that_is_there_is_not_replaced() {
         std::fs::remove_file(folder.path("own")).unwrap();
     }
     // Eight at once: one model, one charge.
-    let before = charges(&folder).len();
+    let before = releases(&folder).len();
     let fit = format!("{FIT} --ledger L --output one.quietly");
     let all: Vec<_> = (0..8).map(|_| command(&folder, &fit).spawn().unwrap()).collect();
     let ends = all.into_iter().map(|run| run.wait_with_output().unwrap());
     let mut codes: Vec<_> = ends.map(|end| end.status.code().unwrap()).collect();
     codes.sort_unstable();
     assert_eq!(codes, [0, 1, 1, 1, 1, 1, 1, 1]);
-    assert_eq!(charges(&folder).len(), before + 1);
+    assert_eq!(releases(&folder).len(), before + 1);
     assert!(folder.list().iter().all(|name| !name.contains("partial")));
 }
 
@@ -253,7 +253,7 @@ fn a_full_disk_is_found_out_before_the_charge() {
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     assert_eq!(done.status.code(), Some(2), "{said}");
     assert!(said.starts_with("error[C09]"), "{said}");
-    assert_eq!(charges(&folder).len(), 0);
+    assert_eq!(releases(&folder).len(), 0);
     assert_eq!(folder.list(), ["L", "s.toml", "test.csv", "train.csv"]);
     // A model that was paid for and cannot be written is not thrown away.
     if std::path::Path::new("/dev/full").exists() {
@@ -279,7 +279,7 @@ fn a_torn_ledger_is_repaired_when_asked() {
     assert!(said.contains("8 bytes of an unfinished last line were cut off"), "{said}");
     assert!(folder.good("budget L --repair").contains("nothing to repair"));
     folder.good("bounds train.csv a --epsilon 0.1 --ledger L");
-    assert_eq!(charges(&folder).len(), 2);
+    assert_eq!(releases(&folder).len(), 2);
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn what_is_public_is_refused_before_the_charge() {
     };
     for (schema, target) in [("time", "y"), ("text", "y"), ("target", "s"), ("values", "y")] {
         let message = folder.bad(&fit(schema, target, ""), "D13", 1);
-        assert_eq!(charges(&folder).len(), 0, "{message}");
+        assert_eq!(releases(&folder).len(), 0, "{message}");
     }
     folder.bad("bounds t.parquet s --epsilon 1 --ledger L", "D13", 1);
     folder.bad(&fit("fine", "y", "--steps 0 --method dp-ssgd"), "Q02", 1);
@@ -327,11 +327,11 @@ fn what_is_public_is_refused_before_the_charge() {
     let wide =
         "fit linear wide.csv --schema wide --target x0 --epsilon 1 --method one-pass --ledger L";
     folder.bad(wide, "Q03", 1);
-    assert_eq!(charges(&folder).len(), 0);
+    assert_eq!(releases(&folder).len(), 0);
     // The controls: what can be read is, and who insists is heard.
     folder.good(&fit("fine", "y", "--output a.quietly"));
     folder.good(&fit("insists", "y", "--output b.quietly"));
-    assert_eq!(charges(&folder).len(), 2);
+    assert_eq!(releases(&folder).len(), 2);
 }
 
 /// A folder with a table in Parquet whose rows a run asks step by step.
@@ -413,11 +413,11 @@ fn a_journal_that_was_put_back_is_refused() {
         refused("2.quietly", "k", end);
         refused("2.quietly", "d/j", end);
         if !ledger.is_empty() {
-            assert_eq!(charges(&folder).len(), 1);
+            assert_eq!(releases(&folder).len(), 1);
             // Without its journal it is another run, and charged again.
             std::fs::remove_file(folder.path("j")).unwrap();
             folder.good(&stepwise("2.quietly", "j", ledger));
-            assert_eq!(charges(&folder).len(), 2);
+            assert_eq!(releases(&folder).len(), 2);
             assert_eq!(folder.path("L.runs").read_dir().unwrap().count(), 0);
         }
     }
@@ -446,10 +446,10 @@ fn stopped(folder: &Folder, line: &str) {
     assert!(
         folder.list().iter().all(|name| !name.contains("partial") && !name.contains("quietly"))
     );
-    let charge = charges(folder);
+    let charge = releases(folder);
     assert_eq!((charge.len(), &charge[0]["state"]), (1, &"begun".into()));
     // The same command goes on, and is not charged again.
     folder.good(line);
-    let charge = charges(folder);
+    let charge = releases(folder);
     assert_eq!((charge.len(), &charge[0]["state"]), (1, &"finished".into()));
 }

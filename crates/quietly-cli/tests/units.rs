@@ -13,7 +13,7 @@ fn people(rows: u64) -> Folder {
     folder
 }
 
-fn charges(folder: &Folder) -> Vec<Value> {
+fn releases(folder: &Folder) -> Vec<Value> {
     folder.json("budget L")["entries"].as_array().unwrap().clone()
 }
 
@@ -31,11 +31,11 @@ fn a_range_is_paid_for_all_rows_of_a_unit() {
     let (unit, rows) = ends(&eight, 0.4);
     assert_eq!((&row.0, &rows), (&unit, &8.into()));
     assert_ne!(whole.0, unit);
-    let charged = charges(&eight);
+    let charged = releases(&eight);
     assert_eq!((&charged[0]["rows_per_unit"], &charged[0]["epsilon"]), (&8.into(), &0.4.into()));
     // Too many rows for the price are refused before the charge.
     eight.bad("bounds train.csv a --epsilon 0.1 --rows-per-unit 1000", "Q02", 1);
-    assert_eq!(charges(&eight).len(), 1);
+    assert_eq!(releases(&eight).len(), 1);
     let said = eight.good("bounds train.csv a --epsilon 1");
     assert!(said.contains("up to 8 rows of one unit added or removed"), "{said}");
 }

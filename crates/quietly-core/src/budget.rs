@@ -71,7 +71,7 @@ impl Budget {
     /// [`Error::Parameter`] unless ε is in [0.001, 1000].
     pub fn pure(epsilon: f64) -> Result<Self, Error> {
         let fine = (0.001..=1000.0).contains(&epsilon);
-        Error::unless(fine, "epsilon", "from 0.001 to 1000", epsilon)?;
+        Error::ensure(fine, "epsilon", "from 0.001 to 1000", epsilon)?;
         let neighbours = Neighbours::AddRemove;
         Ok(Budget { epsilon, delta: 0.0, neighbours, group: Group::default() })
     }
@@ -118,13 +118,13 @@ impl Budget {
     /// Refuses δ = 0 for methods that have no such guarantee.
     pub fn unless_pure(&self) -> Result<(), Error> {
         let want = "above 0 for this method; amp, sc-psgd, gd-op, phased-erm and the other methods of phases have delta 0";
-        Error::unless(!self.is_pure(), "delta", want, self.delta)
+        Error::ensure(!self.is_pure(), "delta", want, self.delta)
     }
 
     /// Refuses a budget for algorithms that add no noise.
     pub fn check_not_private(&self) -> Result<(), Error> {
         let got = "one that claims privacy without noise, or none with it";
-        Error::unless(!self.is_private(), "plan", "as it was planned", got)
+        Error::ensure(!self.is_private(), "plan", "as it was planned", got)
     }
 
     /// δ, as it is printed.

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::{
     allocation::Allocation,
     budget::Budget,
-    charge::{Charge, Mechanism, Sampler, Stage, event, goes_with, pure_epsilon},
+    calibration_cache,
     error::Error,
-    remembered,
+    mechanism::{Mechanism, PlannedRelease, Sampler, Stage, event, goes_with, pure_epsilon},
+    private_selection::PrivateSelection,
     rows_used::RowsUsed,
-    selection::Tuned,
 };
 
 /// What a release promises, and why.
@@ -40,8 +40,8 @@ pub struct Certificate {
     pub curve: Vec<(f64, f64)>,
     /// How it was chosen among others, if it was: the stages are then those of one trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tuning: Option<Tuned>,
-    /// About how many rows were used: one of the releases.
+    pub tuning: Option<PrivateSelection>,
+    /// MethodInfo how many rows were used: one of the releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows_used: Option<RowsUsed>,
     /// What was taken to be public.
@@ -153,7 +153,7 @@ impl Certificate {
             let epsilon = group.epsilon(epsilon);
             assert!(epsilon <= asked.epsilon(), "a plan never costs more than was asked");
             (certificate.epsilon, certificate.accountant) = (epsilon, theorem.into());
-            let curve = remembered::curve(sampler, stages, asked.neighbours())?;
+            let curve = calibration_cache::curve(sampler, stages, asked.neighbours())?;
             let curve = curve.into_iter().map(|point| group.point(point));
             certificate.curve = curve.filter(|(d, e)| *d < 1.0 && e.is_finite()).collect();
         }
@@ -193,7 +193,7 @@ impl Certificate {
     /// can be changed.
     ///
     /// That is consistency, and no signature: a change of all parts alike is not found out.
-    pub fn adds_up(&self) -> bool {
+    pub fn is_consistent(&self) -> bool {
         let Certificate { asked, sampler, stages, .. } = self;
         let Ok(one) = asked.of_one_row() else { return false };
         let known = |price: Option<f64>, theorem: &'static str| price.map(|price| (price, theorem));
@@ -231,7 +231,7 @@ impl Certificate {
     }
 
     /// Whether nothing in it contradicts the rest, as far as that is known without an accountant.
-    pub fn is_consistent(&self) -> bool {
+    pub fn has_no_contradiction(&self) -> bool {
         let within = !self.asked.is_private() || self.epsilon <= self.asked.epsilon();
         within && self.contradiction().is_none()
     }
@@ -325,27 +325,27 @@ impl Certificate {
     }
 
     /// How a question was answered, in words.
-    pub fn how(&self, charge: &Charge) -> String {
+    pub fn how(&self, charge: &PlannedRelease) -> String {
         match (charge.mechanism, self.asked.neighbours()) {
             (Mechanism::Gaussian { noise }, _) => {
                 format!("Gaussian noise, {noise:.4} times what one row can add")
             }
-            (Mechanism::Mixed { noise, mixing }, _) => {
+            (Mechanism::CorrelatedGaussian { noise, mixing }, _) => {
                 format!("Gaussian noise, {noise:.4} times what one row can add, {mixing}")
             }
             (Mechanism::Laplace { scale }, _) => {
                 format!("Laplace noise, {scale:.4} times what one row can add in the 1-norm")
             }
-            (Mechanism::Selection { add_remove: epsilon, .. }, Neighbours::AddRemove)
-            | (Mechanism::Selection { replace_one: epsilon, .. }, Neighbours::ReplaceOne) => {
+            (Mechanism::Exponential { add_remove: epsilon, .. }, Neighbours::AddRemove)
+            | (Mechanism::Exponential { replace_one: epsilon, .. }, Neighbours::ReplaceOne) => {
                 format!("exponential mechanism, epsilon {epsilon:.4}")
             }
-            (Mechanism::Objective { noise, .. }, _) => {
+            (Mechanism::ObjectivePerturbation { noise, .. }, _) => {
                 format!(
                     "objective tilted by Gaussian noise, {noise:.4} times one row's longest gradient"
                 )
             }
-            (Mechanism::Promise { epsilon, delta }, _) => {
+            (Mechanism::ApproximateDp { epsilon, delta }, _) => {
                 format!("proven private as a whole, epsilon {epsilon:.4} and delta {delta:e}")
             }
         }
@@ -436,7 +436,7 @@ impl fmt::Display for Certificate {
         let each = if self.asked.rows_per_unit() == 1 { "" } else { "; the noise is for one row" };
         writeln!(f, "releases {}{each}:", self.sampler)?;
         for stage in &self.stages {
-            for charge in &stage.charges {
+            for charge in &stage.releases {
                 let how = self.how(charge);
                 writeln!(
                     f,

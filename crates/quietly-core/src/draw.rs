@@ -17,14 +17,14 @@
 //! *Statement.* If the words of the stream are independent and uniform on 0..2⁶⁴, then
 //!
 //! 1. [`Sampler::Poisson`]: all pairs (step, unit) are drawn independently, each with probability exactly `rate`;
-//! 2. [`Sampler::Allocation`], [`Sampler::Parts`]: each unit is in one of `steps` groups, uniformly and independently;
-//!    [`Sampler::Bins`], [`Sampler::Cyclic`]: the same for the steps of an epoch, and every epoch has the same groups;
+//! 2. [`Sampler::RandomAllocation`], [`Sampler::Partition`]: each unit is in one of `steps` groups, uniformly and independently;
+//!    [`Sampler::BallsAndBins`], [`Sampler::Cyclic`]: the same for the steps of an epoch, and every epoch has the same groups;
 //! 3. [`Sampler::FixedSize`]: each step is a uniform subset of min(`batch`, units) units, independent of all other steps.
 //!
 //! In 1 and 2 the steps of a unit are a function of the stream and its place, whatever the number and the content of the
 //! other units: any split of a table gives the same members.
 //!
-//! *Conditions.* A stream is used by one draw and its copies, and by nothing else ([`Door::draw`] sees to it). `rate` is a
+//! *Conditions.* A stream is used by one draw and its copies, and by nothing else ([`Releaser::draw`] sees to it). `rate` is a
 //! multiple of 2⁻³², as all planners choose it; a rate that is none is rounded down, and costs no more than what was
 //! charged: H_α((1-q)P + qQ ‖ P), and the same with sides exchanged, grow with q from 0, as they are convex in q and 0 at
 //! q = 0. Which unit has which place does not depend on the stream.
@@ -47,15 +47,15 @@
 //! In 3 the number of units decides: such plans are for replace-one only.
 //!
 //! *Not covered.* ChaCha20 makes the words: independent and uniform to whoever cannot tell it from a random function.
-//! [`Sampler::Places`] is not drawn at all: its parts are by place, and whoever knows the table knows them.
+//! [`Sampler::OrderedPartition`] is not drawn at all: its parts are by place, and whoever knows the table knows them.
 //!
-//! [`Door::draw`]: crate::release::Door::draw
+//! [`Releaser::draw`]: crate::release::Releaser::draw
 use std::{fmt, ops::Range, sync::Arc};
 
 use quietly_noise::{Bits, Source, Stream};
 use serde::{Deserialize, Serialize};
 
-use crate::charge::Sampler;
+use crate::mechanism::Sampler;
 
 /// Places that share one run of random words. Seeded results depend on it: do not change.
 pub const BLOCK: usize = 8192;
@@ -84,11 +84,11 @@ impl Draw {
     /// How many groups there are, where each unit is in one of them.
     pub fn groups(&self) -> Option<u64> {
         match self.sampler {
-            Sampler::Allocation { steps } | Sampler::Parts { steps } => Some(steps),
-            Sampler::Bins { bins, .. } => Some(bins),
+            Sampler::RandomAllocation { steps } | Sampler::Partition { steps } => Some(steps),
+            Sampler::BallsAndBins { bins, .. } => Some(bins),
             Sampler::Cyclic { period, .. } => Some(period),
-            Sampler::Full | Sampler::Poisson { .. } | Sampler::FixedSize { .. } => None,
-            Sampler::Places { .. } => unreachable!("parts by place are not drawn"),
+            Sampler::FullBatch | Sampler::Poisson { .. } | Sampler::FixedSize { .. } => None,
+            Sampler::OrderedPartition { .. } => unreachable!("parts by place are not drawn"),
         }
     }
 
@@ -99,10 +99,10 @@ impl Draw {
     ///
     /// # Panics
     ///
-    /// For [`Sampler::Places`], which is not drawn.
+    /// For [`Sampler::OrderedPartition`], which is not drawn.
     pub fn members(&self, step: u64, units: Range<u64>) -> Vec<u64> {
         match self.sampler {
-            Sampler::Full => units.collect(),
+            Sampler::FullBatch => units.collect(),
             Sampler::Poisson { rate, .. } => {
                 let mut members = Vec::new();
                 self.poisson(step, rate, units, |place| members.push(place));
@@ -242,7 +242,7 @@ impl Batches {
     /// The units of step t, from 0. Steps of one size must be taken in order.
     pub fn step(&mut self, t: u64) -> &[u32] {
         match self.draw.sampler {
-            Sampler::Full => &self.all,
+            Sampler::FullBatch => &self.all,
             Sampler::Poisson { rate, .. } => {
                 self.groups.resize(1, Vec::new());
                 let (members, units) = (&mut self.groups[0], 0..self.all.len() as u64);

@@ -18,10 +18,10 @@ pub enum Error {
     File { path: String, why: String },
     /// A ledger has less left than a run costs.
     #[error("this would spend {asked}, but of {limit} there is left: {left}")]
-    Spent { asked: String, left: String, limit: String },
+    BudgetExceeded { asked: String, left: String, limit: String },
     /// The run was interrupted. Nothing was released.
     #[error("stopped before the end; nothing was released")]
-    Stopped,
+    Interrupted,
 }
 
 impl Error {
@@ -30,7 +30,7 @@ impl Error {
     /// # Errors
     ///
     /// That one.
-    pub fn unless(
+    pub fn ensure(
         good: bool,
         name: &'static str,
         want: &'static str,

@@ -41,7 +41,7 @@ impl Default for Group {
 impl Group {
     pub fn new(rows: u64) -> Result<Self, Error> {
         let fine = (1..=MOST).contains(&rows);
-        Error::unless(fine, "rows_per_unit", "from 1 to a million", rows)?;
+        Error::ensure(fine, "rows_per_unit", "from 1 to a million", rows)?;
         Ok(Group(rows))
     }
 
@@ -123,13 +123,13 @@ impl Budget {
         let (epsilon, delta) = group.of_one_row(self.epsilon(), self.delta());
         let want = "below 1000 times epsilon, as one row needs an epsilon of at least 0.001";
         let got = || format!("{} at epsilon {}", group.rows(), self.epsilon());
-        Error::unless(epsilon >= 0.001, "rows_per_unit", want, got())?;
+        Error::ensure(epsilon >= 0.001, "rows_per_unit", want, got())?;
         if self.is_pure() {
             return Ok(Budget::pure(epsilon)?.under(self.neighbours()));
         }
         let want = "fewer, or delta larger, as group privacy leaves one row a delta below 1e-12";
         let got = || format!("{} at delta {:e}", got(), self.delta());
-        Error::unless(delta >= 1e-12, "rows_per_unit", want, got())?;
+        Error::ensure(delta >= 1e-12, "rows_per_unit", want, got())?;
         Ok(Budget::new(epsilon, delta)?.under(self.neighbours()))
     }
 }

@@ -109,7 +109,7 @@ impl Ledger {
     /// and no limit, if it cannot be read or written, or if it is damaged.
     pub fn open(path: &Path, limit: Option<Budget>) -> Result<Self, Error> {
         if let Some(limit) = limit {
-            Error::unless(limit.is_private(), "limit", "finite", limit.epsilon())?;
+            Error::ensure(limit.is_private(), "limit", "finite", limit.epsilon())?;
         }
         disk::is_a_file(path).map_err(|e| told(path, &e))?;
         let there = shared(path);
@@ -118,7 +118,7 @@ impl Ledger {
                 let ledger = Ledger::read(path, &bytes)?;
                 let same = limit.is_none_or(|limit| limit == ledger.limit);
                 let got = "another than it was begun with";
-                Error::unless(same, "limit", "left out, or as the ledger has it", got)?;
+                Error::ensure(same, "limit", "left out, or as the ledger has it", got)?;
                 Ok(ledger)
             }
             (Err(error), None) if error.kind() == io::ErrorKind::NotFound => {
@@ -225,7 +225,7 @@ impl Ledger {
         }
     }
 
-    /// Reads the file again and locks it.
+    /// FitInput the file again and locks it.
     fn again(&mut self) -> Result<File, Error> {
         let (file, bytes) = self.locked()?;
         let limit = self.limit;
@@ -262,33 +262,33 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// [`Error::Spent`] if not so much is left, [`Error::Parameter`] if the relation is not the ledger's, or if another run
+    /// [`Error::BudgetExceeded`] if not so much is left, [`Error::Parameter`] if the relation is not the ledger's, or if another run
     /// has that name or that allocation; [`Error::File`] if it cannot be written.
     pub fn charge_run(&mut self, run: &Run, budget: Budget) -> Result<(), Error> {
         let mut file = self.again()?;
         let (own, other) = (self.limit.neighbours(), budget.neighbours());
         // Who is replaced leaves and joins: twice ε, and (1 + e^ε) times δ; the other way round nothing follows.
         let want = "the ledger's: prices under different relations do not add up";
-        Error::unless(own == other, "neighbours", want, other.name())?;
+        Error::ensure(own == other, "neighbours", want, other.name())?;
         // k rows of a unit pay k times what one row does.
         let (own, other) = (self.rows_per_unit(), budget.rows_per_unit());
         let want =
-            "as in the ledger's other charges: what units of different sizes pay does not add up";
-        Error::unless(own.is_none_or(|own| own == other), "rows_per_unit", want, other)?;
+            "as in the ledger's other releases: what units of different sizes pay does not add up";
+        Error::ensure(own.is_none_or(|own| own == other), "rows_per_unit", want, other)?;
         let same = |a: &Option<String>, b: Option<&String>| a.is_some() && a.as_ref() == b;
         let used = |s: &Spending| same(&s.allocation, run.allocation.as_ref());
         let want =
             "prepared anew: two runs over the same steps are not covered by what each is charged";
-        Error::unless(!self.spent.iter().any(used), "table", want, "used by another run")?;
+        Error::ensure(!self.spent.iter().any(used), "table", want, "used by another run")?;
         let known = |s: &Spending| same(&s.run, Some(&run.name));
         let want = "new: a charge is for one run";
-        Error::unless(!self.spent.iter().any(known), "run", want, "in the ledger already")?;
+        Error::ensure(!self.spent.iter().any(known), "run", want, "in the ledger already")?;
         let (epsilon, delta) = self.exactly_left();
         let fits = budget.is_private()
             && Decimal::above(budget.epsilon()) <= epsilon
             && Decimal::above(budget.delta()) <= delta;
         if !fits {
-            return Err(Error::Spent {
+            return Err(Error::BudgetExceeded {
                 asked: display::pair(budget.epsilon(), budget.delta()),
                 left: display::pair(epsilon.down(), delta.down()),
                 limit: display::pair(self.limit.epsilon(), self.limit.delta()),

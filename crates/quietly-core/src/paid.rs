@@ -36,7 +36,7 @@ impl Paid {
 
     /// The right to go on with a run that was charged when it began.
     ///
-    /// The [`Journal`](crate::journal::Journal) of the run sees to it that nothing is released twice.
+    /// The [`Checkpoint`](crate::checkpoint::Checkpoint) of the run sees to it that nothing is released twice.
     pub fn resumed(budget: Budget, key: Key) -> Self {
         Paid { key, charged: Some(budget) }
     }
@@ -80,7 +80,7 @@ impl Paid {
                 && budget.delta() <= charged.delta()
         });
         let want = "no more than was charged for it";
-        Error::unless(covers, "budget of a release", want, budget.epsilon())?;
+        Error::ensure(covers, "budget of a release", want, budget.epsilon())?;
         Ok(self.key)
     }
 }

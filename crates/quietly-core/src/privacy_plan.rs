@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::Budget,
-    charge::{self, Charge, Mechanism, Sampler, Stage},
+    calibration_cache::Search,
     error::Error,
-    remembered::Search,
+    mechanism::{self, Mechanism, PlannedRelease, Sampler, Stage},
     rows_used,
 };
 
@@ -83,7 +83,7 @@ impl PrivacyPlan {
         sampler: Sampler,
         stages: impl Fn(f64) -> Vec<Stage>,
     ) -> Result<Self, Error> {
-        let least = if sampler == Sampler::Full { 0.0 } else { LEAST };
+        let least = if sampler == Sampler::FullBatch { 0.0 } else { LEAST };
         let search = Search {
             sampler,
             neighbours: budget.neighbours(),
@@ -134,8 +134,8 @@ impl UncheckedPlan {
     ///
     /// If no sum of this name is planned.
     pub fn noise(&self, purpose: &str) -> f64 {
-        let mut charges = self.stages.iter().flat_map(|stage| &stage.charges);
-        match charges.find(|charge| charge.purpose == purpose).map(|charge| charge.mechanism) {
+        let mut releases = self.stages.iter().flat_map(|stage| &stage.releases);
+        match releases.find(|charge| charge.purpose == purpose).map(|charge| charge.mechanism) {
             Some(Mechanism::Gaussian { noise }) => noise,
             _ => panic!("{purpose} is not planned as a sum"),
         }
@@ -150,11 +150,11 @@ impl UncheckedPlan {
         self.agrees(sampler, expected)?;
         let (said, budget) = (self.epsilon, self.budget.epsilon());
         let got = "one that costs more than it says";
-        let refused = |_| Error::unless(false, "plan", WANT, got).expect_err("it is refused");
+        let refused = |_| Error::ensure(false, "plan", WANT, got).expect_err("it is refused");
         let plan = self.priced().map_err(refused)?;
         // A number that was written and read again may differ in its last digit.
         let most = budget.min(said * (1.0 + 1e-9));
-        Error::unless(plan.epsilon <= most, "plan", WANT, got)?;
+        Error::ensure(plan.epsilon <= most, "plan", WANT, got)?;
         Ok(plan)
     }
 
@@ -169,16 +169,16 @@ impl UncheckedPlan {
         let steps: u64 = expected.iter().filter(|s| !s.all_rows).map(|s| s.steps).sum();
         let same = self.sampler == sampler && sampler.steps().is_none_or(|s| s == steps);
         let nothing = expected.is_empty() && self.sampler == sampler;
-        Error::unless(same || nothing, "plan", WANT, got)?;
+        Error::ensure(same || nothing, "plan", WANT, got)?;
         let stages = rows_used::without(&self.stages);
         let alike = |(a, b): (&Stage, &Stage)| {
             let same = a.steps == b.steps && a.all_rows == b.all_rows && a.name == b.name;
-            same && a.charges.len() == b.charges.len()
-                && a.charges.iter().zip(&b.charges).all(|(a, b)| alike(a, b))
+            same && a.releases.len() == b.releases.len()
+                && a.releases.iter().zip(&b.releases).all(|(a, b)| alike(a, b))
         };
         let same = stages.len() == expected.len() && stages.iter().zip(expected).all(alike);
         let got = "one with other questions than its method asks";
-        Error::unless(same, "plan", WANT, got)
+        Error::ensure(same, "plan", WANT, got)
     }
 
     /// Whether one row's budget is what the unit's budget leaves for it.
@@ -192,7 +192,7 @@ impl UncheckedPlan {
             Some(unit) => unit.rows_per_unit() > 1 && unit.of_one_row()? == self.budget,
         };
         let got = "one with another budget for one row than its unit leaves";
-        Error::unless(sound, "plan", WANT, got)
+        Error::ensure(sound, "plan", WANT, got)
     }
 
     /// The same at its price.
@@ -205,15 +205,15 @@ impl UncheckedPlan {
         } else if self.stages.is_empty() {
             (0.0, NONE)
         } else if budget.is_pure() {
-            let price = charge::pure_epsilon(self.sampler, &self.stages, neighbours);
+            let price = mechanism::pure_epsilon(self.sampler, &self.stages, neighbours);
             (price.unwrap_or(f64::INFINITY), PURE)
         } else {
-            let event = charge::event(self.sampler, &self.stages)?;
+            let event = mechanism::event(self.sampler, &self.stages)?;
             let price = quietly_accounting::epsilon(&event, neighbours, delta)?;
             (price.upper, price.method)
         };
         let fits = self.epsilon <= budget.epsilon();
-        Error::unless(fits, "plan", "one within its budget", self.epsilon)?;
+        Error::ensure(fits, "plan", "one within its budget", self.epsilon)?;
         Ok(PrivacyPlan { terms: self, theorem })
     }
 }
@@ -222,12 +222,12 @@ impl UncheckedPlan {
 const WANT: &str = "as it was planned";
 
 /// Whether two releases differ in their noise alone.
-fn alike(a: &Charge, b: &Charge) -> bool {
-    let kind = |c: &Charge| discriminant(&c.mechanism);
+fn alike(a: &PlannedRelease, b: &PlannedRelease) -> bool {
+    let kind = |c: &PlannedRelease| discriminant(&c.mechanism);
     // What is known of derivatives is the loss's business, and how noise is correlated the network's.
-    let like = |c: &Charge| match c.mechanism {
-        Mechanism::Objective { slopes, .. } => (Some(slopes), None),
-        Mechanism::Mixed { mixing, .. } => (None, Some(mixing)),
+    let like = |c: &PlannedRelease| match c.mechanism {
+        Mechanism::ObjectivePerturbation { slopes, .. } => (Some(slopes), None),
+        Mechanism::CorrelatedGaussian { mixing, .. } => (None, Some(mixing)),
         _ => (None, None),
     };
     let same = kind(a) == kind(b) && like(a) == like(b);

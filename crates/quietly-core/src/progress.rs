@@ -36,9 +36,9 @@ impl fmt::Display for Progress {
 pub type Watch<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
 
 /// Tells of progress.
-pub fn tell(watch: &mut Watch<'_>, doing: &'static str, done: u64, of: u64) -> Result<(), Error> {
+pub fn report(watch: &mut Watch<'_>, doing: &'static str, done: u64, of: u64) -> Result<(), Error> {
     match watch(Progress { doing, done, of }) {
         ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(Error::Stopped),
+        ControlFlow::Break(()) => Err(Error::Interrupted),
     }
 }

@@ -1,4 +1,4 @@
-//! The one door: private values go in, noise is added, public values come out.
+//! The one releaser: private values go in, noise is added, public values come out.
 //!
 //! One file adds noise and releases: this one, which alone calls `Private::declassify`. Two send sums to it, from workers on other
 //! machines, by `Private::sent_to_driver`. A test looks for others in the whole workspace. Every release is looked up
@@ -14,10 +14,10 @@ use quietly_noise::{
 use quietly_private::Private;
 
 use crate::{
-    charge::{Mechanism, Sampler, Stage},
+    checkpoint::{Checkpoint, Release},
     draw::Draw,
     error::Error,
-    journal::{Journal, Release},
+    mechanism::{Mechanism, Sampler, Stage},
     rows_used::RowsUsed,
 };
 
@@ -157,11 +157,11 @@ fn coarsened(sum: &mut [i64], bound: f64, unit: f64, noise: f64, corner: f64) ->
 }
 
 /// Releases what a plan allows, and no more.
-pub struct Door {
+pub struct Releaser {
     key: Key,
     open: Vec<Open>,
     threads: NonZero<usize>,
-    journal: Option<Journal>,
+    journal: Option<Checkpoint>,
     /// What was released of the number of rows.
     pub rows_used: Option<RowsUsed>,
     /// For tests of sensitivity: what was to be released, instead of which nothing but noise is.
@@ -189,8 +189,8 @@ struct Open {
     tree: Option<TreeAggregation>,
 }
 
-impl Door {
-    /// A door for the questions of these stages.
+impl Releaser {
+    /// A releaser for the questions of these stages.
     ///
     /// # Panics
     ///
@@ -198,7 +198,7 @@ impl Door {
     pub fn new(key: Key, stages: &[Stage], threads: usize) -> Self {
         let mut open: Vec<Open> = Vec::new();
         for stage in stages {
-            for charge in &stage.charges {
+            for charge in &stage.releases {
                 let purpose = charge.purpose.clone();
                 assert!(open.iter().all(|o| o.purpose != purpose), "{purpose} is planned twice");
                 let (stream, left) = (key.stream(&purpose), charge.times * stage.steps);
@@ -212,7 +212,7 @@ impl Door {
                 });
             }
         }
-        Door {
+        Releaser {
             key,
             open,
             threads: NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN),
@@ -337,7 +337,7 @@ impl Door {
             return released;
         }
         let (values, std) = match self.planned(purpose) {
-            Mechanism::Mixed { .. } => self.mixed_sum(purpose, what)?,
+            Mechanism::CorrelatedGaussian { .. } => self.mixed_sum(purpose, what)?,
             _ => self.sum(purpose, what)?,
         };
         Ok(Released { values, std, prefix: None })
@@ -400,7 +400,7 @@ impl Door {
         #[cfg(any(test, feature = "witness"))]
         self.see(purpose, &mut sum, Some(bound));
         let (mechanism, stream, step) = self.enter(purpose);
-        let Mechanism::Mixed { noise, mixing } = mechanism else {
+        let Mechanism::CorrelatedGaussian { noise, mixing } = mechanism else {
             panic!("{purpose} is not planned with mixed noise");
         };
         let scale = above(noise * bound);
@@ -485,7 +485,7 @@ impl Door {
             Private::new(values.iter().map(|&c| c as u64).collect::<Vec<u64>>())
         };
         let (mechanism, stream, step) = self.enter(purpose);
-        let Mechanism::Selection { add_remove, replace_one } = mechanism else {
+        let Mechanism::Exponential { add_remove, replace_one } = mechanism else {
             panic!("{purpose} is not planned as a choice");
         };
         let units = 1_u64 << LEVEL_BITS;
@@ -519,7 +519,7 @@ impl Door {
         mechanism: impl FnOnce(T, Promise, &Stream, u64) -> Result<U, Error>,
     ) -> Result<U, Error> {
         let (planned, stream, step) = self.enter(purpose);
-        let Mechanism::Promise { epsilon, delta } = planned else {
+        let Mechanism::ApproximateDp { epsilon, delta } = planned else {
             panic!("{purpose} is not planned as a promise");
         };
         mechanism(value.declassify(), Promise { epsilon, delta }, stream, step)
@@ -534,7 +534,10 @@ impl Door {
         work: impl FnOnce(T, &Stream, u64) -> Result<U, E>,
     ) -> Result<Private<U>, E> {
         let (planned, stream, step) = self.enter(purpose);
-        let proven = matches!(planned, Mechanism::Objective { .. } | Mechanism::Promise { .. });
+        let proven = matches!(
+            planned,
+            Mechanism::ObjectivePerturbation { .. } | Mechanism::ApproximateDp { .. }
+        );
         assert!(proven, "{purpose} is planned otherwise");
         value.map(|value| work(value, stream, step)).transpose()
     }
@@ -542,7 +545,7 @@ impl Door {
     /// Private work that may have been asked to stop, and cannot fail otherwise.
     pub fn unless_stopped<T>(work: Private<Result<T, Error>>) -> Result<Private<T>, Error> {
         // Whatever it says, no more than this leaves.
-        work.transpose().map_err(|_| Error::Stopped)
+        work.transpose().map_err(|_| Error::Interrupted)
     }
 
     fn gaussian(&mut self, purpose: &str) -> (f64, &Stream, u64) {

@@ -23,10 +23,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::Budget,
-    charge::{Charge, Mechanism, Sampler, Stage},
     error::Error,
+    mechanism::{Mechanism, PlannedRelease, Sampler, Stage},
     privacy_plan::{PrivacyPlan, UncheckedPlan},
-    release::{BoundedSum, Door, Sensitivity},
+    release::{BoundedSum, Releaser, Sensitivity},
 };
 
 /// The name of the release.
@@ -37,7 +37,7 @@ const SHARE: f64 = 0.005;
 /// The share of ε that it takes where no Gaussian is allowed.
 pub const PURE_SHARE: f64 = 0.01;
 
-/// About how many rows a fit used.
+/// MethodInfo how many rows a fit used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RowsUsed {
     /// The noisy number, not below 0.
@@ -120,23 +120,23 @@ pub fn stage(budget: Budget, sampler: Sampler) -> Result<Stage, Error> {
     let mu = gaussian_mu(budget.epsilon(), budget.delta())? / factor;
     // No accountant knows of noise above 1e5; a tiny budget spends more of itself on the count.
     let noise = (1.0 / (SHARE.sqrt() * mu)).min(5e4);
-    Ok(over_all_rows(Charge::sum(ROWS_USED, noise), sampler))
+    Ok(over_all_rows(PlannedRelease::sum(ROWS_USED, noise), sampler))
 }
 
 /// The same with Laplace noise: for δ = 0, and beside promises that leave no δ.
 pub fn pure_stage(epsilon: f64, neighbours: Neighbours, sampler: Sampler) -> Stage {
-    over_all_rows(Charge::laplace(ROWS_USED, epsilon, neighbours), sampler)
+    over_all_rows(PlannedRelease::laplace(ROWS_USED, epsilon, neighbours), sampler)
 }
 
-fn over_all_rows(charge: Charge, sampler: Sampler) -> Stage {
+fn over_all_rows(charge: PlannedRelease, sampler: Sampler) -> Stage {
     let stage = Stage::new("rows used", 1, vec![charge]);
-    if sampler == Sampler::Full { stage } else { stage.of_all_rows() }
+    if sampler == Sampler::FullBatch { stage } else { stage.of_all_rows() }
 }
 
 /// The stages before the count, if that is the last one.
 pub fn without(stages: &[Stage]) -> &[Stage] {
-    let counts = |stage: &Stage| match &stage.charges[..] {
-        [Charge { purpose, times: 1, mechanism }] if purpose == ROWS_USED => {
+    let counts = |stage: &Stage| match &stage.releases[..] {
+        [PlannedRelease { purpose, times: 1, mechanism }] if purpose == ROWS_USED => {
             matches!(mechanism, Mechanism::Gaussian { .. } | Mechanism::Laplace { .. })
                 && stage.steps == 1
         }
@@ -152,8 +152,8 @@ impl UncheckedPlan {
     /// Whether a certificate of this plan may say so much of the rows: something if and only if it was
     /// released, with the noise that was planned, and of the `rows` that were declared.
     pub fn counts_as(&self, rows: u64, used: Option<&RowsUsed>) -> bool {
-        let mut charges = self.stages.iter().flat_map(|stage| &stage.charges);
-        let released = charges.find(|charge| charge.purpose == ROWS_USED);
+        let mut releases = self.stages.iter().flat_map(|stage| &stage.releases);
+        let released = releases.find(|charge| charge.purpose == ROWS_USED);
         match (used, released) {
             (Some(used), _) if !self.budget.is_private() => used.declared == rows,
             (Some(used), Some(charge)) => {
@@ -168,10 +168,10 @@ impl UncheckedPlan {
 
     /// Of how many equal shares of the table one is counted.
     fn counted_shares(&self) -> f64 {
-        let counts = |stage: &&Stage| stage.charges.iter().any(|c| c.purpose == ROWS_USED);
+        let counts = |stage: &&Stage| stage.releases.iter().any(|c| c.purpose == ROWS_USED);
         let sampled = self.stages.iter().find(counts).is_some_and(|stage| !stage.all_rows);
         match self.sampler {
-            Sampler::Allocation { steps } if sampled => steps as f64,
+            Sampler::RandomAllocation { steps } if sampled => steps as f64,
             _ => 1.0,
         }
     }
@@ -196,7 +196,7 @@ impl UncheckedPlan {
     }
 }
 
-impl Door {
+impl Releaser {
     /// Releases how many rows were used: of `rows`, which are all of them, or those of the first step in
     /// one pass. Plans of earlier versions do not have it.
     pub fn count_rows(

@@ -1,4 +1,4 @@
-//! Reads Arrow IPC files and streams.
+//! FitInput Arrow IPC files and streams.
 use std::{
     fs::File,
     io::{BufReader, Read, Seek},

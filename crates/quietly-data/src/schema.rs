@@ -115,7 +115,7 @@ impl Default for Schema {
 }
 
 impl Schema {
-    /// Reads a schema from a TOML file.
+    /// FitInput a schema from a TOML file.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl Schema {
         })
     }
 
-    /// Reads a schema from TOML text.
+    /// FitInput a schema from TOML text.
     ///
     /// # Errors
     ///

@@ -7,10 +7,10 @@ use std::fmt;
 use quietly_accounting::gaussian_mu;
 use quietly_core::{
     budget::Budget,
-    charge::{Sampler, Stage},
+    mechanism::{Sampler, Stage},
     privacy_plan::PrivacyPlan,
     progress::Watch,
-    release::Door,
+    release::Releaser,
     rows_used,
 };
 use quietly_data::Table;
@@ -21,7 +21,7 @@ use crate::{backend::Backend, error::Error};
 /// What is public about a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
-    /// About how many rows there are.
+    /// MethodInfo how many rows there are.
     pub rows: u64,
     /// How many features a row has, without the constant; where rows are expanded, after that.
     pub width: usize,
@@ -36,9 +36,9 @@ impl Shape {
     ///
     /// [`Error::Parameter`] if there are no rows or features, or more than there can be.
     pub fn new(rows: u64, width: usize) -> Result<Self, Error> {
-        Error::unless((1..=MOST_ROWS).contains(&rows), "rows", "from 1 to 1e15", rows)?;
+        Error::ensure((1..=MOST_ROWS).contains(&rows), "rows", "from 1 to 1e15", rows)?;
         let fine = (1..=MOST_FEATURES).contains(&width);
-        Error::unless(fine, "number of features", "from 1 to a million", width)?;
+        Error::ensure(fine, "number of features", "from 1 to a million", width)?;
         Ok(Shape { rows, width })
     }
 }
@@ -114,7 +114,7 @@ pub trait Algorithm: fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`Error::Stopped`], [`Error::Noise`], or what a backend fails with. No row can cause an error.
+    /// [`Error::Interrupted`], [`Error::Noise`], or what a backend fails with. No row can cause an error.
     fn fit(&self, run: Run<'_, '_>) -> Result<Self::Fitted, Error>;
 }
 
@@ -146,7 +146,7 @@ pub struct Run<'a, 'w> {
     pub backend: &'a mut dyn Backend,
     /// A public table of the same columns, where there is one.
     pub public: Option<&'a Table>,
-    pub door: &'a mut Door,
+    pub releaser: &'a mut Releaser,
     pub watch: &'a mut Watch<'w>,
 }
 

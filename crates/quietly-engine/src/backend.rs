@@ -4,12 +4,12 @@
 //! It is handed whole units of privacy, and must hand them on whole. Today that is one row each.
 use std::ops::Range;
 
-use quietly_core::{charge::Sampler, draw::Draw, release::Door};
+use quietly_core::{draw::Draw, mechanism::Sampler, release::Releaser};
 use quietly_data::Private;
 
 use crate::{
     error::Error,
-    pass::Bucket,
+    kernels::Bucket,
     query::{Dataset, Query, QuerySum},
 };
 
@@ -95,11 +95,11 @@ pub trait Backend {
 /// replies to, but zeros, which are replaced by what was released.
 pub fn run_query(
     backend: &mut dyn Backend,
-    door: &mut Door,
+    releaser: &mut Releaser,
     batch: &Batch,
     query: &dyn Query,
 ) -> Result<QuerySum, Error> {
-    if door.next_query()? { backend.sum(batch, query) } else { Ok(QuerySum::zero(query)) }
+    if releaser.next_query()? { backend.sum(batch, query) } else { Ok(QuerySum::zero(query)) }
 }
 
 /// The one step of a batch of rows that are sampled anew for every step.
@@ -139,10 +139,10 @@ fn bucket(data: Dataset<'_>, places: impl IntoIterator<Item = u64>, first: u64) 
 /// Whether rows that are in these many groups, or in none, can be told apart by the steps of a draw.
 fn check_groups(draw: &Draw, groups: usize) -> Result<(), Error> {
     let good = match draw.sampler() {
-        Sampler::Full | Sampler::Poisson { .. } => true,
+        Sampler::FullBatch | Sampler::Poisson { .. } => true,
         _ => draw.groups() == Some(groups as u64),
     };
-    Error::unless(good, "table", "grouped by the steps of the plan", "grouped otherwise")
+    Error::ensure(good, "table", "grouped by the steps of the plan", "grouped otherwise")
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //!
 //! # Privacy
 //!
-//! Rows are seen by [`ClippedGradient`] alone, whose sums and counts are private until the door adds the planned noise.
+//! Rows are seen by [`ClippedGradient`] alone, whose sums and counts are private until the releaser adds the planned noise.
 //! Given what was released before, a step releases a sum of vectors of bounded norm, and what the rule of the clip releases under
 //! names of its own; weights, clips and averages are functions of released values. So the price of a run is that of
 //! the planned releases, by adaptive composition.
@@ -15,7 +15,7 @@ pub use self::{
     average::{Average, Mean},
     step_size::StepSize,
 };
-use quietly_core::release::{BoundedSum, Door, Histogram, Released};
+use quietly_core::release::{BoundedSum, Histogram, Released, Releaser};
 
 use crate::error::Error;
 
@@ -47,7 +47,7 @@ pub trait ClippedGradient {
     /// # Errors
     ///
     /// If rows cannot be reached. No row can cause an error.
-    fn sum(&mut self, at: &At<'_>, door: &mut Door) -> Result<StepSum, Error>;
+    fn sum(&mut self, at: &At<'_>, releaser: &mut Releaser) -> Result<StepSum, Error>;
 
     /// The counts of norms alone, of the rows that the step has for finding its clip: all of its rows, unless some are set
     /// apart.
@@ -59,8 +59,8 @@ pub trait ClippedGradient {
     /// # Panics
     ///
     /// If there are no bins.
-    fn norms(&mut self, at: &At<'_>, door: &mut Door) -> Result<Histogram, Error> {
-        Ok(self.sum(at, door)?.norms.expect("counts in these bins"))
+    fn norms(&mut self, at: &At<'_>, releaser: &mut Releaser) -> Result<Histogram, Error> {
+        Ok(self.sum(at, releaser)?.norms.expect("counts in these bins"))
     }
 }
 
@@ -76,7 +76,7 @@ pub trait ClipRule {
         step: u64,
         weights: &[f64],
         gradient: &mut dyn ClippedGradient,
-        door: &mut Door,
+        releaser: &mut Releaser,
     ) -> Result<f64, Error>;
 
     /// The bins in which the norms of this step are counted, for the next clip.
@@ -89,7 +89,7 @@ pub trait ClipRule {
     /// # Errors
     ///
     /// [`Error::Noise`] if there is no randomness.
-    fn after(&mut self, _norms: Histogram, _door: &mut Door) -> Result<(), Error> {
+    fn after(&mut self, _norms: Histogram, _door: &mut Releaser) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -103,7 +103,7 @@ impl ClipRule for FixedClip {
         _step: u64,
         _weights: &[f64],
         _gradient: &mut dyn ClippedGradient,
-        _door: &mut Door,
+        _door: &mut Releaser,
     ) -> Result<f64, Error> {
         Ok(self.0)
     }
@@ -135,20 +135,20 @@ impl Descent<'_> {
         &mut self,
         mut weights: Vec<f64>,
         gradient: &mut dyn ClippedGradient,
-        door: &mut Door,
+        releaser: &mut Releaser,
         report: &mut dyn FnMut(u64) -> Result<(), Error>,
     ) -> Result<Vec<f64>, Error> {
         let mut mean = Mean::new(self.average, weights.len());
         for step in self.steps.clone() {
             report(step)?;
-            let clip = self.clip.clip(step, &weights, gradient, door)?;
+            let clip = self.clip.clip(step, &weights, gradient, releaser)?;
             let bins = self.clip.bins();
             let at = At { step, weights: &weights, clip, bins: bins.as_deref() };
-            let sum = gradient.sum(&at, door)?;
-            let released = door.release(self.release, sum.gradient)?;
+            let sum = gradient.sum(&at, releaser)?;
+            let released = releaser.release(self.release, sum.gradient)?;
             self.update.step(step, &mut weights, &released);
             if let Some(norms) = sum.norms {
-                self.clip.after(norms, door)?;
+                self.clip.after(norms, releaser)?;
             }
             mean.take(step, &weights);
         }

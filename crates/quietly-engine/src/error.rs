@@ -28,13 +28,13 @@ pub enum Error {
     File { path: String, why: String },
     /// A ledger has less left than a run costs.
     #[error("this would spend {asked}, but of {limit} there is left: {left}")]
-    Spent { asked: String, left: String, limit: String },
+    BudgetExceeded { asked: String, left: String, limit: String },
     /// Rows on other machines could not be asked.
     #[error("the cluster at {address} gave no answer: {why}")]
-    Elsewhere { address: String, why: String },
+    Remote { address: String, why: String },
     /// The run was asked to stop. Nothing was released.
     #[error("stopped before the end; nothing was released")]
-    Stopped,
+    Interrupted,
 }
 
 impl Error {
@@ -48,9 +48,9 @@ impl Error {
             Error::TooLarge { .. } => "Q03",
             Error::Model { .. } => "Q04",
             Error::File { .. } => "Q05",
-            Error::Stopped => "Q06",
-            Error::Spent { .. } => "Q07",
-            Error::Elsewhere { .. } => "Q08",
+            Error::Interrupted => "Q06",
+            Error::BudgetExceeded { .. } => "Q07",
+            Error::Remote { .. } => "Q08",
         }
     }
 
@@ -64,9 +64,9 @@ impl Error {
             Error::TooLarge { .. } => "TooLarge",
             Error::Model { .. } => "Model",
             Error::File { .. } => "File",
-            Error::Spent { .. } => "BudgetExceeded",
-            Error::Elsewhere { .. } => "Remote",
-            Error::Stopped => "FitInterrupted",
+            Error::BudgetExceeded { .. } => "BudgetExceeded",
+            Error::Remote { .. } => "Remote",
+            Error::Interrupted => "FitInterrupted",
         }
     }
 
@@ -81,7 +81,7 @@ impl Error {
             Error::Accounting(_)
             | Error::Parameter { .. }
             | Error::TooLarge { .. }
-            | Error::Spent { .. } => true,
+            | Error::BudgetExceeded { .. } => true,
             _ => false,
         }
     }
@@ -96,14 +96,14 @@ impl Error {
             Error::TooLarge { .. } => "nothing was spent",
             Error::Model { .. } => "make the model again with `quietly fit`, or update quietly",
             Error::File { .. } => "is the path right, and is there room?",
-            Error::Spent { .. } => {
+            Error::BudgetExceeded { .. } => {
                 "nothing was read or spent; ask for less, or ask whoever set the limit"
             }
-            Error::Elsewhere { .. } => {
+            Error::Remote { .. } => {
                 "is the scheduler running, are there executors, and do they see the same files? No model was made; with \
                  --checkpoint the same command goes on where this one stopped"
             }
-            Error::Stopped => {
+            Error::Interrupted => {
                 "what was charged to a ledger stays charged; with --checkpoint the same command goes on without a new charge"
             }
         }
@@ -115,7 +115,7 @@ impl Error {
     /// # Errors
     ///
     /// That one.
-    pub fn unless(
+    pub fn ensure(
         good: bool,
         name: &'static str,
         want: &'static str,
@@ -133,8 +133,10 @@ impl From<quietly_core::error::Error> for Error {
             Core::Noise(error) => Error::Noise(error),
             Core::Parameter { name, want, got } => Error::Parameter { name, want, got },
             Core::File { path, why } => Error::File { path, why },
-            Core::Spent { asked, left, limit } => Error::Spent { asked, left, limit },
-            Core::Stopped => Error::Stopped,
+            Core::BudgetExceeded { asked, left, limit } => {
+                Error::BudgetExceeded { asked, left, limit }
+            }
+            Core::Interrupted => Error::Interrupted,
         }
     }
 }

@@ -55,7 +55,7 @@ impl Link {
     /// Refuses all but linear and ReLU regressions.
     pub fn check_least_squares(self) -> Result<(), Error> {
         let fine = matches!(self, Link::Linear | Link::Relu);
-        Error::unless(fine, "plan", "as it was planned", "one for another link")
+        Error::ensure(fine, "plan", "as it was planned", "one for another link")
     }
 
     /// Stops where only linear and ReLU regressions come: the planner has refused all others.

@@ -18,7 +18,7 @@ use quietly_core::{
 use quietly_data::{Private, Sparse, Table};
 use serde::{Deserialize, Serialize};
 
-use crate::pass::Bucket;
+use crate::kernels::Bucket;
 
 pub use quietly_core::{release::Norm, release::Sensitivity};
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     backend::{Accumulator, Sample, sum_parts},
     error::Error,
-    prepared::Preparing,
+    partitioned::Partitioning,
     query::{Decode, Query, QuerySum},
     wire::{Foreign, opened, sealed},
 };
@@ -85,7 +85,7 @@ pub enum Job {
     /// Sum a query.
     Sum(Task),
     /// Group the records of every part by step, and tell how many each has.
-    Prepare(Preparing),
+    Prepare(Partitioning),
 }
 
 /// A part of a table, and its number.

@@ -2,7 +2,7 @@
 use quietly_data::Table;
 use serde::{Deserialize, Serialize};
 
-use crate::pass::{Affine, Cached, Linear};
+use crate::kernels::{Affine, Linear, WhitenedRows};
 
 /// A public map of rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,14 +56,19 @@ impl RowTransform {
     }
 
     /// The transformed rows of a table, in the memory of others that are no longer needed.
-    pub fn cached(&self, spare: Option<Cached>, table: &Table, threads: usize) -> Cached {
+    pub fn cached(
+        &self,
+        spare: Option<WhitenedRows>,
+        table: &Table,
+        threads: usize,
+    ) -> WhitenedRows {
         match &self.map {
             Map::Affine { shift, scale, constant } => {
-                Cached::again(spare, table, &Affine::new(shift, scale, *constant), threads)
+                WhitenedRows::again(spare, table, &Affine::new(shift, scale, *constant), threads)
             }
             Map::Linear { matrix, width } => {
                 let map = Linear::new(*width, matrix);
-                Cached::again(spare, table, &map, threads)
+                WhitenedRows::again(spare, table, &map, threads)
             }
         }
     }

@@ -4,8 +4,8 @@ use std::f64::consts::SQRT_2;
 use quietly_engine::error::Error;
 
 use super::{
+    gradient_diameter::Rows,
     loss::{Loss, logistic, ramp},
-    spread::Rows,
 };
 
 /// What is public about a row. Rows beyond it were cut to it, each on its own.
@@ -45,10 +45,10 @@ impl Domain {
     pub fn check(&self) -> Result<(), Error> {
         let fits = |x: f64| x > 0.0 && x.is_finite();
         let l1 = self.l1.unwrap_or(self.l2);
-        Error::unless(fits(self.l2), "the bound on the features' L2 norm", "positive", self.l2)?;
-        Error::unless(fits(l1), "the bound on the features' L1 norm", "positive", l1)?;
+        Error::ensure(fits(self.l2), "the bound on the features' L2 norm", "positive", self.l2)?;
+        Error::ensure(fits(l1), "the bound on the features' L1 norm", "positive", l1)?;
         let good = self.target >= 0.0 && self.target.is_finite();
-        Error::unless(good, "the bound on the target", "zero or more", self.target)
+        Error::ensure(good, "the bound on the target", "zero or more", self.target)
     }
 
     /// The L1 bound, or infinity.
@@ -86,7 +86,7 @@ impl Constants {
     fn finite(self) -> Result<Self, Error> {
         let want = "finite, and without a bound on the weights this loss has none: \
                     give a constraint and its radius, such as l2 and 1";
-        Error::unless(self.lipschitz.is_finite(), "the longest gradient", want, self.lipschitz)?;
+        Error::ensure(self.lipschitz.is_finite(), "the longest gradient", want, self.lipschitz)?;
         Ok(Constants { smooth: self.smooth.filter(|s| s.is_finite()), ..self })
     }
 }
@@ -115,7 +115,7 @@ fn bounds(loss: Loss, domain: &Domain, weights: &Norms) -> Constants {
     Constants { lipschitz, diameter, smooth }
 }
 
-/// φ of [`spread`](super::spread): the largest slope away from the target at score `u`, or zero.
+/// φ of [`spread`](super::gradient_diameter): the largest slope away from the target at score `u`, or zero.
 fn push(loss: Loss, target: f64, u: f64) -> f64 {
     let far = (target + u).max(0.0);
     match loss {
@@ -167,11 +167,11 @@ fn up(x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use quietly_core::random::Random;
     use quietly_engine::linalg::dot;
 
     use super::*;
     use crate::set::Set;
-    use quietly_core::random::Random;
 
     const L1: Set = Set::L1 { radius: 1.0 };
     const L2: Set = Set::L2 { radius: 1.0 };

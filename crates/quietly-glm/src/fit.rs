@@ -4,7 +4,7 @@ use std::fmt;
 use quietly_accounting::Neighbours;
 use quietly_core::{
     budget::Budget,
-    charge::{Sampler, Stage},
+    mechanism::{Sampler, Stage},
     privacy_plan::PrivacyPlan,
     rows_used::PURE_SHARE,
 };
@@ -17,10 +17,10 @@ use quietly_engine::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    examples::Examples,
-    program::Program,
+    design_matrix::Examples,
+    problem::Problem,
     run::{self, Fitting, Weights},
-    scaling,
+    standardise,
 };
 
 /// The share of μ² that a bound on the rows takes.
@@ -35,33 +35,33 @@ pub struct ConvexFit<M> {
     #[serde(flatten)]
     pub method: M,
     /// What is solved.
-    pub problem: Program,
+    pub problem: Problem,
 }
 
 /// A way to solve a convex problem.
 pub trait ConvexMethod: fmt::Debug {
     /// Which rows its steps see.
-    fn sampler(&self, _: &Program, _: Shape) -> Sampler {
-        Sampler::Full
+    fn sampler(&self, _: &Problem, _: Shape) -> Sampler {
+        Sampler::FullBatch
     }
 
     /// What it releases, if noise has this multiplier.
-    fn stages(&self, problem: &Program, shape: Shape, budget: Budget, noise: f64) -> Vec<Stage>;
+    fn stages(&self, problem: &Problem, shape: Shape, budget: Budget, noise: f64) -> Vec<Stage>;
 
     /// The same where δ is 0 and there is `epsilon` to spend; nothing for methods that have no such guarantee.
-    fn pure_stages(&self, _: &Program, _: Shape, _: Budget, _epsilon: f64) -> Vec<Stage> {
+    fn pure_stages(&self, _: &Problem, _: Shape, _: Budget, _epsilon: f64) -> Vec<Stage> {
         Vec::new()
     }
 
     /// Refuses problems that it is not proven for.
-    fn check(&self, problem: &Program, shape: Shape, budget: Budget) -> Result<(), Error>;
+    fn check(&self, problem: &Problem, shape: Shape, budget: Budget) -> Result<(), Error>;
 
     fn access(&self) -> Access {
         Access::Rows
     }
 
     /// Whether every row is looked at once, so that it need not be measured before.
-    fn reads_once(&self, _: &Program) -> bool {
+    fn reads_once(&self, _: &Problem) -> bool {
         false
     }
 
@@ -77,7 +77,7 @@ pub trait ConvexMethod: fmt::Debug {
 }
 
 /// The μ that the whole budget is worth.
-pub fn mu(problem: &Program, shape: Shape, budget: Budget) -> f64 {
+pub fn mu(problem: &Problem, shape: Shape, budget: Budget) -> f64 {
     match budget.is_pure() {
         // What a Gaussian with the noise of a Laplace release would be worth.
         true => budget.epsilon() / (2.0 * problem.size(shape.width) as f64).sqrt(),
@@ -93,7 +93,7 @@ pub fn mu(problem: &Program, shape: Shape, budget: Budget) -> f64 {
 /// [`Error::Accounting`] if the budget cannot be met.
 pub fn planned<M: ConvexMethod>(
     method: M,
-    problem: Program,
+    problem: Problem,
     shape: Shape,
     budget: Budget,
 ) -> Result<Planned<ConvexFit<M>>, Error> {
@@ -128,7 +128,7 @@ impl<M: ConvexMethod> Algorithm for ConvexFit<M> {
             return stages;
         }
         if problem.scales {
-            stages.extend(scaling::stages(for_one(mu, budget), neighbours));
+            stages.extend(standardise::stages(for_one(mu, budget), neighbours));
         } else if problem.finds_radius {
             stages.push(run::radius_stage(problem, shape, budget, RADIUS_SHARE.sqrt() * mu));
         }
@@ -163,7 +163,7 @@ pub fn for_one(mu: f64, budget: Budget) -> f64 {
 }
 
 /// Refuses problems whose rows are to be standardised: only objective perturbation does that.
-pub(super) fn check_not_scaled(problem: &Program) -> Result<(), Error> {
+pub(super) fn check_not_scaled(problem: &Problem) -> Result<(), Error> {
     let got = "one that standardises rows for another method";
-    Error::unless(!problem.scales, "plan", "as it was planned", got)
+    Error::ensure(!problem.scales, "plan", "as it was planned", got)
 }

@@ -4,7 +4,7 @@
 //! the loss continued by straight lines, convex and as smooth as before (docs/spec/convex.md#2.7). No row
 //! and no weights can make a
 //! gradient longer than `steepest` times the row.
-use super::{double::Double, loss::Loss};
+use super::{double_double::Double, loss::Loss};
 
 /// A loss, bounded in slope and in bend.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -7,7 +7,7 @@
 //!
 //! * [`Loss`] is q: its values, slopes and bends.
 //! * `constants` bounds the gradients, from what is public about rows and weights.
-//! * [`Set`] is where the weights live, and projects onto it; `Within` cuts a ball out of it.
+//! * [`Set`] is where the weights live, and projects onto it; `BallIntersection` cuts a ball out of it.
 //! * [`Regulariser`] is r.
 //!
 //! Four kinds of method fit it. One perturbs the objective and minimises (`perturb`, with `minimise` and `projected` for minimisers
@@ -15,56 +15,56 @@
 //! one short file for every algorithm); one releases the last point of a descent (`bolt_on`); one adds noise to every
 //! gradient (`descent`). The first three have δ = 0 as well.
 pub use self::{
-    bolt_on::OutputPerturbation,
-    descent::NoisyGradients,
+    dp_gd::NoisyGradients,
     fit::ConvexFit,
     localisation::Localisation,
     loss::Loss,
-    perturb::ObjectivePerturbation,
+    objective_perturbation::ObjectivePerturbation,
+    output_perturbation::OutputPerturbation,
     plain::Minimiser,
-    program::{Growth, Program},
+    problem::{Growth, Problem},
     regulariser::Regulariser,
     run::Weights,
-    scaling::RowMap,
     set::Set,
+    standardise::RowMap,
 };
 pub use self::{
     fit::{ConvexMethod, mu, planned},
     query::ConvexQuery,
 };
 
-pub mod bolt_on;
+pub mod ball_intersection;
 pub mod constants;
-pub mod corner_erm;
-pub mod descent;
-pub mod double;
-pub mod epoch;
-pub mod examples;
+pub mod constrained_minimiser;
+pub mod design_matrix;
+pub mod double_double;
+pub mod dp_gd;
+pub mod epoch_dp_sgd;
 pub mod fit;
 pub mod glm;
-pub mod iterated;
+pub mod gradient_diameter;
+pub mod iterated_phased_sgd;
 pub mod localisation;
 pub mod loss;
-pub mod minimise;
+pub mod minimiser;
 pub mod newton;
-pub mod perturb;
+pub mod nonsmooth_erm;
+pub mod objective_perturbation;
+pub mod output_perturbation;
 pub mod phased_erm;
 pub mod phased_sgd;
 pub mod phases;
 pub mod plain;
-pub mod program;
+pub mod problem;
 pub mod project;
-pub mod projected;
 #[cfg(test)]
 mod projection_tests;
 pub mod psa;
-pub mod psa_two;
+pub mod psa_ii;
 pub mod query;
 pub mod regulariser;
 pub mod run;
-pub mod scaling;
 pub mod set;
 pub mod shift;
 pub mod softmax;
-pub mod spread;
-pub mod within;
+pub mod standardise;

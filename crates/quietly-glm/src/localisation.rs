@@ -2,20 +2,20 @@
 use quietly_accounting::Neighbours;
 use quietly_core::{
     budget::Budget,
-    charge::{Charge, Sampler, Stage},
+    mechanism::{PlannedRelease, Sampler, Stage},
 };
 use quietly_data::Private;
 use quietly_engine::{algorithm::Shape, error::Error};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    epoch,
-    examples::Examples,
+    design_matrix::Examples,
+    epoch_dp_sgd,
     fit::{ConvexMethod, check_not_scaled},
-    iterated, phased_erm, phased_sgd,
+    iterated_phased_sgd, phased_erm, phased_sgd,
     phases::{self, Ground, PHASE, Phase},
-    program::Program,
-    psa, psa_two,
+    problem::Problem,
+    psa, psa_ii,
     run::Fitting,
 };
 
@@ -53,29 +53,37 @@ impl Localisation {
     }
 
     /// The phases of a problem.
-    pub fn phases(self, program: &Program, shape: Shape, ground: &Ground) -> Vec<Phase> {
-        let (rows, stages) = (shape.rows as usize, program.stages.unwrap_or(1));
-        let theta = program.growth.map_or(2.0, |g| g.theta);
+    pub fn phases(self, problem: &Problem, shape: Shape, ground: &Ground) -> Vec<Phase> {
+        let (rows, stages) = (shape.rows as usize, problem.stages.unwrap_or(1));
+        let theta = problem.growth.map_or(2.0, |g| g.theta);
         match self {
             Localisation::PhasedSgd => phased_sgd::phases(ground, rows, ground.distance),
             Localisation::Psa => psa::phases(ground, rows),
-            Localisation::PhasedSgdSc => {
-                iterated::phases(ground, rows, iterated::count_sc(rows), program.growth, 0.0)
-            }
-            Localisation::PsaIi => psa_two::phases(ground, rows, stages),
-            Localisation::IteratedPhasedSgd => {
-                iterated::phases(ground, rows, iterated::count(rows, theta), None, 0.0)
-            }
+            Localisation::PhasedSgdSc => iterated_phased_sgd::phases(
+                ground,
+                rows,
+                iterated_phased_sgd::count_sc(rows),
+                problem.growth,
+                0.0,
+            ),
+            Localisation::PsaIi => psa_ii::phases(ground, rows, stages),
+            Localisation::IteratedPhasedSgd => iterated_phased_sgd::phases(
+                ground,
+                rows,
+                iterated_phased_sgd::count(rows, theta),
+                None,
+                0.0,
+            ),
             Localisation::PhasedErm => phased_erm::phases(ground, rows),
-            Localisation::EpochDpSgd => epoch::phases(ground, rows, stages),
-            Localisation::FasterDpsgdSc => epoch::faster(ground, rows, stages),
+            Localisation::EpochDpSgd => epoch_dp_sgd::phases(ground, rows, stages),
+            Localisation::FasterDpsgdSc => epoch_dp_sgd::faster(ground, rows, stages),
         }
     }
 
     /// Sizes the phases: all that can be wrong with them is found here. Returns warnings.
     pub fn plan(
         self,
-        program: &mut Program,
+        problem: &mut Problem,
         shape: Shape,
         budget: Budget,
         mu: f64,
@@ -83,42 +91,42 @@ impl Localisation {
         let mut warnings = Vec::new();
         let want = "replace-one: phases take rows by their place, which a row that joins or leaves would shift";
         let relation = budget.neighbours();
-        Error::unless(relation == Neighbours::ReplaceOne, "neighbours", want, relation.name())?;
-        let ground = program.ground(shape.width, program.longest, mu)?;
+        Error::ensure(relation == Neighbours::ReplaceOne, "neighbours", want, relation.name())?;
+        let ground = problem.ground(shape.width, problem.longest, mu)?;
         let want = "bounded: --constraint l2 --radius B, or l1";
-        Error::unless(ground.distance.is_finite(), "set of weights", want, "everything")?;
+        Error::ensure(ground.distance.is_finite(), "set of weights", want, "everything")?;
         let smooth = ground.smooth.is_finite() || self == Localisation::PhasedErm;
         let want = "smooth; take phased-erm, or a loss without a corner";
-        Error::unless(smooth, "loss", want, "one with a corner")?;
+        Error::ensure(smooth, "loss", want, "one with a corner")?;
         let strong = ground.strong > 0.0;
         let needs = matches!(
             self,
             Localisation::EpochDpSgd | Localisation::FasterDpsgdSc | Localisation::PhasedSgdSc
         );
         let want = "above 0: this method needs strong convexity row by row";
-        Error::unless(strong || !needs, "ridge", want, program.regulariser.ridge)?;
+        Error::ensure(strong || !needs, "ridge", want, problem.regulariser.ridge)?;
         let want = "given: how the objective grows (theta and rate)";
         let needs = self == Localisation::PsaIi;
-        Error::unless(!needs || program.growth.is_some(), "growth", want, "missing")?;
-        let fine = ground.smooth.is_finite() || program.has_no_bowl();
-        Error::unless(fine, "power", "2 for a loss with a corner", "above")?;
+        Error::ensure(!needs || problem.growth.is_some(), "growth", want, "missing")?;
+        let fine = ground.smooth.is_finite() || problem.has_no_bowl();
+        Error::ensure(fine, "power", "2 for a loss with a corner", "above")?;
         let (least, want) = match self {
             Localisation::FasterDpsgdSc => (8, "enough for the phases: at least 8"),
             _ => (4, "enough for the phases: at least 4"),
         };
-        Error::unless(shape.rows >= least, "rows", want, shape.rows)?;
+        Error::ensure(shape.rows >= least, "rows", want, shape.rows)?;
         let rows = shape.rows as usize;
         let stages = match self {
             Localisation::PsaIi => {
-                psa_two::stages(&ground, rows, program.growth.expect("was looked at"))
+                psa_ii::stages(&ground, rows, problem.growth.expect("was looked at"))
             }
-            Localisation::EpochDpSgd => epoch::count(&ground, rows, TAU),
-            Localisation::FasterDpsgdSc => epoch::count(&ground, rows - rows / 2, TAU),
+            Localisation::EpochDpSgd => epoch_dp_sgd::count(&ground, rows, TAU),
+            Localisation::FasterDpsgdSc => epoch_dp_sgd::count(&ground, rows - rows / 2, TAU),
             _ => 1,
         };
         let short = match self {
-            Localisation::EpochDpSgd => !epoch::fits(&ground, rows, TAU),
-            Localisation::FasterDpsgdSc => !epoch::fits(&ground, rows - rows / 2, TAU),
+            Localisation::EpochDpSgd => !epoch_dp_sgd::fits(&ground, rows, TAU),
+            Localisation::FasterDpsgdSc => !epoch_dp_sgd::fits(&ground, rows - rows / 2, TAU),
             _ => false,
         };
         if short {
@@ -131,12 +139,12 @@ impl Localisation {
             self.name(),
             shape.rows
         ));
-        program.stages = Some(stages);
-        let phases = self.phases(program, shape, &ground);
-        if self == Localisation::PhasedErm && !program.loss.is_smooth() {
+        problem.stages = Some(stages);
+        let phases = self.phases(problem, shape, &ground);
+        if self == Localisation::PhasedErm && !problem.loss.is_smooth() {
             let mut work = 0.0;
             for phase in &phases {
-                let corner = phase.corner(program, &ground);
+                let corner = phase.corner(problem, &ground);
                 work += corner.check(ground.constants.diameter)?;
             }
             warnings.push(format!(
@@ -144,37 +152,37 @@ impl Localisation {
             ));
         }
         let sound = phases.iter().all(|phase| phase.is_sound());
-        Error::unless(sound, "rows", "enough for every phase to have one", shape.rows)?;
+        Error::ensure(sound, "rows", "enough for every phase to have one", shape.rows)?;
         Ok(warnings)
     }
 }
 
 impl ConvexMethod for Localisation {
     /// How many phases there are does not depend on noise.
-    fn sampler(&self, problem: &Program, shape: Shape) -> Sampler {
+    fn sampler(&self, problem: &Problem, shape: Shape) -> Sampler {
         let ground = problem.ground(shape.width, problem.longest, 1.0);
         let phases = ground.map_or(0, |ground| self.phases(problem, shape, &ground).len());
-        Sampler::Places { steps: phases as u64 }
+        Sampler::OrderedPartition { steps: phases as u64 }
     }
 
-    fn stages(&self, problem: &Program, shape: Shape, _: Budget, noise: f64) -> Vec<Stage> {
+    fn stages(&self, problem: &Problem, shape: Shape, _: Budget, noise: f64) -> Vec<Stage> {
         let steps = self.sampler(problem, shape).steps().unwrap_or(0);
-        vec![Stage::new("phases", steps, vec![Charge::sum(PHASE, noise)])]
+        vec![Stage::new("phases", steps, vec![PlannedRelease::sum(PHASE, noise)])]
     }
 
     fn pure_stages(
         &self,
-        problem: &Program,
+        problem: &Problem,
         shape: Shape,
         budget: Budget,
         epsilon: f64,
     ) -> Vec<Stage> {
         let steps = self.sampler(problem, shape).steps().unwrap_or(0);
-        let charge = Charge::laplace(PHASE, epsilon, budget.neighbours());
+        let charge = PlannedRelease::laplace(PHASE, epsilon, budget.neighbours());
         vec![Stage::new("phases", steps, vec![charge])]
     }
 
-    fn check(&self, problem: &Program, shape: Shape, budget: Budget) -> Result<(), Error> {
+    fn check(&self, problem: &Problem, shape: Shape, budget: Budget) -> Result<(), Error> {
         check_not_scaled(problem)?;
         let ground = problem.ground(shape.width, problem.longest, 1.0)?;
         let sound = |phase: &Phase| phase.is_sound() && phase.suits(&ground);
@@ -182,10 +190,10 @@ impl ConvexMethod for Localisation {
             && ground.distance.is_finite()
             && self.phases(problem, shape, &ground).iter().all(sound);
         let got = "one whose phases are not sound";
-        Error::unless(right, "plan", "as it was planned", got)
+        Error::ensure(right, "plan", "as it was planned", got)
     }
 
-    fn reads_once(&self, _: &Program) -> bool {
+    fn reads_once(&self, _: &Problem) -> bool {
         *self != Localisation::PhasedErm
     }
 
@@ -196,8 +204,8 @@ impl ConvexMethod for Localisation {
     ) -> Result<Vec<f64>, Error> {
         // A replaced row moves a point twice as far as noise is planned for.
         let mu = 2.0 / run.noise(PHASE);
-        let ground = run.program.ground(run.shape.width, run.radius, mu)?;
-        let phases = self.phases(run.program, run.shape, &ground);
+        let ground = run.problem.ground(run.shape.width, run.radius, mu)?;
+        let phases = self.phases(run.problem, run.shape, &ground);
         phases::fit(run, &examples, &phases, &ground)
     }
 }

@@ -159,18 +159,18 @@ impl Loss {
     pub fn check(self) -> Result<(), Error> {
         let fits = |width: f64| {
             let good = width > 0.0 && width.is_finite();
-            Error::unless(good, "the loss's width", "positive", width)
+            Error::ensure(good, "the loss's width", "positive", width)
         };
         let between = |level: f64| {
             let good = level > 0.0 && level < 1.0;
-            Error::unless(good, "quantile", "between 0 and 1", level)
+            Error::ensure(good, "quantile", "between 0 and 1", level)
         };
         match self {
             Loss::SmoothHinge { width } | Loss::Huber { width } => fits(width),
             Loss::Quantile { level } => between(level),
             Loss::SmoothQuantile { level, width } => between(level).and(fits(width)),
             Loss::Softmax { classes } => {
-                Error::unless(classes >= 2, "the number of classes", "two or more", classes)
+                Error::ensure(classes >= 2, "the number of classes", "two or more", classes)
             }
             _ => Ok(()),
         }

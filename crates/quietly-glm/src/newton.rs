@@ -4,7 +4,7 @@
 //! parabolas (rounded corners, Huber's loss), the steps end at the minimiser after finitely many.
 use quietly_engine::linalg::{Factor, dot, norm};
 
-use super::minimise::{Objective, WIDEST};
+use super::minimiser::{Objective, WIDEST};
 
 /// Steps, and looks along one of them.
 const STEPS: u64 = 200;
@@ -46,7 +46,7 @@ impl Objective<'_> {
         Ok(w)
     }
 
-    /// About where along a direction the slope is zero, given its value at 0.
+    /// MethodInfo where along a direction the slope is zero, given its value at 0.
     fn along(&self, w: &[f64], direction: &[f64], start: f64) -> f64 {
         let slope = |t: f64| {
             let at: Vec<f64> = w.iter().zip(direction).map(|(w, d)| w + t * d).collect();

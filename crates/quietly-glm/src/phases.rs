@@ -27,20 +27,20 @@
 //!
 //! F(w) = Σ ℓ + n·r + ‖w - c‖²/η over n rows is (2/η + nλ)-strongly convex. At the two minimisers w*, w'* optimality gives
 //! (2/η + nλ)‖w* - w'*‖² ≤ ⟨∇ℓ(w'*, z) - ∇ℓ(w'*, z'), w'* - w*⟩ ≤ G‖w* - w'*‖. What is found lies within a of it: Δ = G/(2/η + nλ) + 2a.
-use quietly_core::{progress::tell, release::Door};
+use quietly_core::{progress::report, release::Releaser};
 use quietly_data::Private;
 use quietly_engine::error::Error;
 
 use super::{
+    ball_intersection::{self, Ball, BallIntersection},
     constants::Constants,
-    corner_erm::{Corner, Dual},
-    examples::{self, Examples},
+    design_matrix::{self, Examples},
     glm::Glm,
-    minimise::{Objective, Terms},
-    program::Program,
+    minimiser::{Objective, Terms},
+    nonsmooth_erm::{Corner, Dual},
+    problem::Problem,
     project::norm,
     run::Fitting,
-    within::{self, Ball, Within},
 };
 
 /// The question that every phase asks.
@@ -138,14 +138,14 @@ impl Phase {
     }
 
     /// Its minimiser where the loss has a corner.
-    pub fn corner(&self, program: &Program, ground: &Ground) -> Corner {
+    pub fn corner(&self, problem: &Problem, ground: &Ground) -> Corner {
         Corner {
-            loss: program.loss,
+            loss: problem.loss,
             radius: ground.radius,
             size: ground.size,
             strong: self.strong(ground),
             rows: self.rows as f64,
-            far: program.set.norms(ground.size).l2,
+            far: problem.set.norms(ground.size).l2,
         }
     }
 }
@@ -157,18 +157,18 @@ pub fn fit(
     phases: &[Phase],
     ground: &Ground,
 ) -> Result<Vec<f64>, Error> {
-    let (program, size) = (run.program, ground.size);
-    let mut w = program.set.center(size);
+    let (problem, size) = (run.problem, ground.size);
+    let mut w = problem.set.center(size);
     let (mut centre, mut from) = (w.clone(), 0);
     for (done, phase) in phases.iter().enumerate() {
-        tell(run.watch, "phase", done as u64 + 1, phases.len() as u64)?;
+        report(run.watch, "phase", done as u64 + 1, phases.len() as u64)?;
         if phase.moves_centre {
             centre.clone_from(&w);
         }
         let ball = phase.ball.map(|radius| Ball { centre: centre.clone(), radius });
-        let set = Within { set: program.set.clone(), ball };
+        let set = BallIntersection { set: problem.set.clone(), ball };
         let pass =
-            Pass { program, glm: run.glm()?, phase, ground, set: &set, centre: &centre, from };
+            Pass { problem, glm: run.glm()?, phase, ground, set: &set, centre: &centre, from };
         let (point, apart) = match phase.batch {
             Some(_) => (examples.as_ref().map(|e| pass.mean(e, &w)), pass.apart()),
             None => pass.minimiser(run, examples, &w)?,
@@ -182,11 +182,11 @@ pub fn fit(
 
 /// A phase on its rows.
 struct Pass<'a> {
-    program: &'a Program,
+    problem: &'a Problem,
     glm: Glm,
     phase: &'a Phase,
     ground: &'a Ground,
-    set: &'a Within,
+    set: &'a BallIntersection,
     centre: &'a [f64],
     from: usize,
 }
@@ -205,11 +205,11 @@ impl Pass<'_> {
             let rows = examples.at(first..end.min(first + batch));
             let mut g = examples.gradient(self.glm, &w, rows);
             g.iter_mut().for_each(|g| *g /= batch as f64);
-            self.program.regulariser.add_gradient(&w, &mut g);
+            self.problem.regulariser.add_gradient(&w, &mut g);
             for ((w, g), c) in w.iter_mut().zip(g).zip(self.centre) {
                 *w -= step * (g + pull * (*w - c));
             }
-            self.program.regulariser.prox(step, self.set, &mut w);
+            self.problem.regulariser.prox(step, self.set, &mut w);
             sum.iter_mut().zip(&w).for_each(|(s, w)| *s += w);
         }
         let count = (self.phase.steps() + 1) as f64;
@@ -223,11 +223,13 @@ impl Pass<'_> {
         let batch = self.phase.batch.unwrap_or(1) as f64;
         let step = self.phase.step * batch;
         let far = self.set.norms(size).l2;
-        let gradient = examples::rounding(self.glm, self.ground.radius, size, batch, far) / batch;
+        let gradient =
+            design_matrix::rounding(self.glm, self.ground.radius, size, batch, far) / batch;
         let reach = far + step * (lipschitz + (self.ground.smooth + self.phase.pull) * far);
         // What is projected lies within 2·far + … of the ball's centre: both are in the set.
         let away = 2.0 * (reach + step * self.phase.pull * far);
-        let ball = if self.set.ball.is_some() { within::ERROR * away.max(1.0) } else { 0.0 };
+        let ball =
+            if self.set.ball.is_some() { ball_intersection::ERROR * away.max(1.0) } else { 0.0 };
         let u = step * gradient + 32.0 * (size as f64 + 16.0) * f64::EPSILON * reach + ball;
         // The mean itself is a running sum.
         self.phase.moved(self.ground) + 2.0 * steps * (u + f64::EPSILON * reach)
@@ -246,23 +248,24 @@ impl Pass<'_> {
         let radius = self.ground.radius;
         let far = self.set.norms(size).l2;
         let tilt: Vec<f64> = start.iter().map(|c| -2.0 / self.phase.step * c).collect();
-        let lasso = rows * self.program.regulariser.lasso;
-        if !self.program.loss.is_smooth() {
+        let lasso = rows * self.problem.regulariser.lasso;
+        if !self.problem.loss.is_smooth() {
             return self.corner_minimiser(run, examples, &tilt, lasso);
         }
-        let bowl = self.program.regulariser.bowl(rows, far);
-        let terms = Terms { glm: self.glm, radius, size: size / self.glm.outputs(), strong, bowl };
+        let power_term = self.problem.regulariser.power_term(rows, far);
+        let terms =
+            Terms { glm: self.glm, radius, size: size / self.glm.outputs(), strong, power_term };
         // Near enough for half a per cent, if 53 bits can show it.
         let least = terms.least_distance_within(rows, far, norm(&tilt));
         let near = (0.0025 * diameter / strong).max(least);
-        let (from, set, watch) = (self.from, &self.program.set, &mut *run.watch);
+        let (from, set, watch) = (self.from, &self.problem.set, &mut *run.watch);
         let found = examples.as_ref().map(|examples| {
             let rows = examples.at(from..from + self.phase.rows);
             let objective = Objective { terms, examples, rows, tilt: &tilt };
-            let mut keep_on = |pass: u64| tell(watch, "minimising", pass, pass.max(30));
+            let mut keep_on = |pass: u64| report(watch, "minimising", pass, pass.max(30));
             objective.minimise_within(set, lasso, far, near, &mut keep_on).map(|near| near.point)
         });
-        Ok((Door::unless_stopped(found)?, diameter / strong + 2.0 * near))
+        Ok((Releaser::unless_stopped(found)?, diameter / strong + 2.0 * near))
     }
 
     /// The same for a loss with a corner.
@@ -273,17 +276,17 @@ impl Pass<'_> {
         tilt: &[f64],
         lasso: f64,
     ) -> Result<(Private<Vec<f64>>, f64), Error> {
-        let corner = self.phase.corner(self.program, self.ground);
+        let corner = self.phase.corner(self.problem, self.ground);
         let diameter = self.ground.constants.diameter;
         let reach = corner.reach(diameter);
-        let (from, set, watch) = (self.from, &self.program.set, &mut *run.watch);
+        let (from, set, watch) = (self.from, &self.problem.set, &mut *run.watch);
         let found = examples.as_ref().map(|examples| {
             let rows = examples.at(from..from + self.phase.rows);
             let dual = Dual { corner, examples, rows, tilt, set, lasso };
-            let mut keep_on = |pass: u64| tell(watch, "minimising", pass, pass.max(30));
+            let mut keep_on = |pass: u64| report(watch, "minimising", pass, pass.max(30));
             dual.minimise(reach, &mut keep_on).map(|near| near.point)
         });
-        Ok((Door::unless_stopped(found)?, diameter / corner.strong + 2.0 * reach.near))
+        Ok((Releaser::unless_stopped(found)?, diameter / corner.strong + 2.0 * reach.near))
     }
 }
 

@@ -3,19 +3,19 @@
 //! A corner that a private fit rounds off is sharp here. The width of the rounded corner goes to 0 by continuation: each width starts
 //! from the minimiser of the last, until hardly a row lies within it. As many rows as there are weights always do, because a
 //! minimiser of the pinball loss goes through them.
-use quietly_core::{budget::Budget, charge::Stage, progress::tell};
+use quietly_core::{budget::Budget, mechanism::Stage, progress::report};
 use quietly_data::Private;
 use quietly_engine::{algorithm::Shape, error::Error};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    examples::Examples,
+    design_matrix::Examples,
     fit::{ConvexMethod, check_not_scaled},
     glm::Glm,
     loss::Loss,
-    minimise::{Objective, Terms, WIDEST},
-    perturb,
-    program::Program,
+    minimiser::{Objective, Terms, WIDEST},
+    objective_perturbation,
+    problem::Problem,
     run::Fitting,
     set::Set,
 };
@@ -35,11 +35,11 @@ const RIDGE: f64 = 1e-13;
 pub struct Minimiser {}
 
 impl ConvexMethod for Minimiser {
-    fn stages(&self, _: &Program, _: Shape, _: Budget, _: f64) -> Vec<Stage> {
+    fn stages(&self, _: &Problem, _: Shape, _: Budget, _: f64) -> Vec<Stage> {
         Vec::new()
     }
 
-    fn check(&self, problem: &Program, shape: Shape, budget: Budget) -> Result<(), Error> {
+    fn check(&self, problem: &Problem, shape: Shape, budget: Budget) -> Result<(), Error> {
         check_not_scaled(problem)?;
         budget.check_not_private()?;
         problem.minimisable(shape.width, problem.set != Set::Everything)
@@ -56,31 +56,31 @@ impl ConvexMethod for Minimiser {
 
 /// The weights.
 fn fit(run: &mut Fitting<'_, '_>, examples: Private<Examples<'_>>) -> Result<Vec<f64>, Error> {
-    let (program, watch) = (run.program, &mut *run.watch);
-    let glm = program.glm(run.shape.width, run.radius)?;
-    let all = program.size(run.shape.width);
-    let found: Result<_, quietly_core::error::Error> = run.door.plain(examples, |examples| {
+    let (problem, watch) = (run.problem, &mut *run.watch);
+    let glm = problem.glm(run.shape.width, run.radius)?;
+    let all = problem.size(run.shape.width);
+    let found: Result<_, quietly_core::error::Error> = run.releaser.plain(examples, |examples| {
         let rows = examples.rows().max(1) as f64;
-        let far = match &program.set {
+        let far = match &problem.set {
             Set::Everything => 0.0,
-            set => perturb::farthest(set, all),
+            set => objective_perturbation::farthest(set, all),
         };
-        let bowl = program.regulariser.bowl(rows, far);
+        let power_term = problem.regulariser.power_term(rows, far);
         let smooth = glm.bend * run.radius * run.radius;
-        let ridge = rows * program.regulariser.strong();
+        let ridge = rows * problem.regulariser.strong();
         let terms = Terms {
             glm,
             radius: run.radius,
             size: all / glm.outputs(),
             strong: ridge.max(RIDGE * rows * smooth),
-            bowl,
+            power_term,
         };
         let tilt = vec![0.0; all];
         let objective =
             Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
-        let mut keep_on = |pass: u64| tell(watch, "minimising", pass, pass.max(30));
+        let mut keep_on = |pass: u64| report(watch, "minimising", pass, pass.max(30));
         let near = (1e-4 / run.radius).max(terms.least_distance(rows, 1e3 / run.radius, 0.0));
-        match (&program.set, glm.loss) {
+        match (&problem.set, glm.loss) {
             (Set::Everything, Loss::SmoothQuantile { level, .. }) => {
                 let strong = ridge.max(RIDGE * rows * run.radius * run.radius);
                 let terms = Terms { strong, ..terms };
@@ -90,7 +90,7 @@ fn fit(run: &mut Fitting<'_, '_>, examples: Private<Examples<'_>>) -> Result<Vec
             (Set::Everything, _) => Ok(objective.descend(near, &mut keep_on)?.0.point),
             (set, _) => {
                 let near = near.max(terms.least_distance_within(rows, far, 0.0));
-                let lasso = rows * program.regulariser.lasso;
+                let lasso = rows * problem.regulariser.lasso;
                 Ok(objective.minimise_within(set, lasso, far, near, &mut keep_on)?.point)
             }
         }

@@ -3,9 +3,9 @@ use quietly_core::random::Random;
 use quietly_engine::linalg::dot;
 
 use super::{
+    ball_intersection::{Ball, BallIntersection, ERROR},
     project::{distance, norm},
     set::Set,
-    within::{Ball, ERROR, Within},
 };
 
 fn vector(random: &mut Random, width: usize, size: f64) -> Vec<f64> {
@@ -33,10 +33,10 @@ fn inside(set: &Set, random: &mut Random, width: usize) -> Vec<f64> {
     v.iter().zip(middle).map(|(v, m)| m + part * (v - m)).collect()
 }
 
-fn cut(set: &Set, random: &mut Random, width: usize) -> Within {
+fn cut(set: &Set, random: &mut Random, width: usize) -> BallIntersection {
     let ball =
         Ball { centre: inside(set, random, width), radius: 0.6 * random.number().abs() + 0.01 };
-    Within { set: set.clone(), ball: Some(ball) }
+    BallIntersection { set: set.clone(), ball: Some(ball) }
 }
 
 /// p is the projection of z exactly if ⟨z - p, u - p⟩ ≤ 0 for every u of the set.
@@ -80,7 +80,7 @@ fn projections_are_nearest_points() {
 }
 
 /// Dykstra's alternation between a set and a ball, to a standstill.
-fn dykstra(within: &Within, z: &[f64]) -> Vec<f64> {
+fn dykstra(within: &BallIntersection, z: &[f64]) -> Vec<f64> {
     let ball = within.ball.as_ref().unwrap();
     let (mut u, mut p, mut q) = (z.to_vec(), vec![0.0; z.len()], vec![0.0; z.len()]);
     for _ in 0..200_000 {
@@ -153,7 +153,7 @@ fn projections_never_lengthen_a_distance() {
         let mut shorter = 0;
         for round in 0..10_000 {
             let ball = if round % 2 == 0 { None } else { cut(&set, &mut random, 5).ball };
-            let within = Within { set: set.clone(), ball };
+            let within = BallIntersection { set: set.clone(), ball };
             let mut a = vector(&mut random, 5, 2.0);
             let step = 10f64.powi(-(round % 7));
             let mut b: Vec<f64> = a.iter().map(|a| a + step * random.number()).collect();

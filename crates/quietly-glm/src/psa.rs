@@ -3,7 +3,7 @@
 //! Su, Hu, Wang 2024, Algorithm 2.
 //!
 //! Corrected: centres are projected, so that balls meet the set; the projection onto both is exact
-//! ([`within`](super::within)), so that the paper's objection to its own algorithm falls. Balls are twice the published size,
+//! ([`within`](super::ball_intersection)), so that the paper's objection to its own algorithm falls. Balls are twice the published size,
 //! as the mean distance that the proof bounds does not put the minimiser inside; the first is the whole set.
 use super::{
     phased_sgd,

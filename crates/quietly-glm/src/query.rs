@@ -11,28 +11,28 @@
 //!
 //! A row that is no null record adds one to the count of rows, and one to the bin of its norm.
 use quietly_accounting::Neighbours;
-use quietly_core::{charge::Sampler, lattice::Lattice};
+use quietly_core::{lattice::Lattice, mechanism::Sampler};
 use quietly_engine::{
     error::Error,
     histogram::tally,
-    pass::Grid,
+    kernels::Bins,
     query::{Cache, Dataset, Output, Query, Rows, Sensitivity, add_to, encoded},
 };
 use serde::{Deserialize, Serialize};
 
 use super::{
     constants::Constants,
-    examples::{self, Examples, Features, Measured, Shape},
+    design_matrix::{self, Examples, Features, Measured, Shape},
     glm::Glm,
     loss::Loss,
-    program::Program,
+    problem::Problem,
     run::{Fitting, target},
 };
 
 /// A query over the rows of a convex problem.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConvexQuery {
-    program: Program,
+    problem: Problem,
     /// Features, without the constant.
     width: usize,
     /// The public range of the target.
@@ -67,15 +67,15 @@ impl GradientSum {
     ///
     /// [`Error::Parameter`] if gradients have no bound.
     pub fn new(run: &Fitting<'_, '_>) -> Result<Self, Error> {
-        let (program, width, radius) = (run.program, run.shape.width, run.radius);
-        let constants = program.constants(width, radius)?;
-        let size = program.size(width);
-        let clip = program.clip.unwrap_or(f64::INFINITY).min(constants.lipschitz);
+        let (problem, width, radius) = (run.problem, run.shape.width, run.radius);
+        let constants = problem.constants(width, radius)?;
+        let size = problem.size(width);
+        let clip = problem.clip.unwrap_or(f64::INFINITY).min(constants.lipschitz);
         let lattice = Lattice::for_sums(clip, size);
         let mut bound = lattice.bound() as f64;
-        let full = run.plan.sampler == Sampler::Full;
+        let full = run.plan.sampler == Sampler::FullBatch;
         if full && run.plan.budget.neighbours() == Neighbours::ReplaceOne {
-            let (glm, far) = (program.slopes(width, radius)?, program.set.norms(size).l2);
+            let (glm, far) = (problem.slopes(width, radius)?, problem.set.norms(size).l2);
             let apart = apart(&glm, &constants, radius, size, far) / lattice.step();
             // A derivative with a corner may jump by rounding, and without a set there is no bound on that of a score.
             let apart = apart + (size as f64).sqrt();
@@ -108,7 +108,7 @@ impl GradientSum {
 fn apart(glm: &Glm, constants: &Constants, radius: f64, size: usize, far: f64) -> f64 {
     // Clipping a gradient takes a norm and a quotient more than a plain one.
     let held = 4.0 * (size as f64 + 32.0) * f64::EPSILON * constants.lipschitz;
-    let error = examples::rounding(*glm, radius, size, 1.0, far) + held;
+    let error = design_matrix::rounding(*glm, radius, size, 1.0, far) + held;
     // A null record is as far from a row as the row is long.
     constants.diameter.max(constants.lipschitz) + 2.0 * error
 }
@@ -134,8 +134,8 @@ impl ConvexQuery {
     pub const KIND: &str = "convex";
 
     pub fn new(run: &Fitting<'_, '_>, statistic: Statistic) -> Self {
-        let (program, width, range) = (run.program.clone(), run.shape.width, run.range);
-        ConvexQuery { program, width, range, statistic }
+        let (problem, width, range) = (run.problem.clone(), run.shape.width, run.range);
+        ConvexQuery { problem, width, range, statistic }
     }
 
     /// Another statistic of the same problem.
@@ -145,7 +145,7 @@ impl ConvexQuery {
 
     /// The rows, measured: all of them at once where later queries will use it.
     fn examples<'a>(&self, rows: &Rows<'a>, cache: &mut Cache) -> Examples<'a> {
-        let Program { constant, l1, longest, loss, .. } = self.program;
+        let Problem { constant, l1, longest, loss, .. } = self.problem;
         let (features, raw, nulls) = parts(rows.data);
         let shape = Shape { width: self.width, constant, l1, radius: longest };
         let kept = cache.take().filter(|there: &MeasuredRows| there.key == self.key());
@@ -159,7 +159,7 @@ impl ConvexQuery {
     }
 
     fn key(&self) -> Key {
-        let Program { constant, l1, longest, loss, .. } = self.program;
+        let Problem { constant, l1, longest, loss, .. } = self.problem;
         Key { loss, range: self.range, constant, l1, radius: longest }
     }
 }
@@ -196,13 +196,13 @@ impl Query for ConvexQuery {
             }
             Statistic::NormHistogram(radii) => {
                 assert!(all, "the norms of all rows");
-                let (grid, threads) = (Grid::new(radii.clone()), rows.threads);
-                let bin = |m: examples::Measure| grid.bin(m.norm);
+                let (grid, threads) = (Bins::new(radii.clone()), rows.threads);
+                let bin = |m: design_matrix::Measure| grid.bin(m.norm);
                 add_to(totals, &[], &tally(examples.measures(), grid.bins(), bin, threads));
             }
             Statistic::GradientSum(sum) => {
                 examples = examples.held_to(sum.radius);
-                let slopes = self.program.slopes(self.width, sum.radius);
+                let slopes = self.problem.slopes(self.width, sum.radius);
                 let glm = slopes.expect("a plan that was checked");
                 let members = rows.members.map(|members| members.rows());
                 let q = examples.clipped(glm, &sum.weights, &sum.lattice(), members);

@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 use super::project::sum_of_sizes;
-use super::{project::norm, set::Set, within::Within};
+use super::{ball_intersection::BallIntersection, project::norm, set::Set};
 
 /// n·weight/θ·‖w‖^θ with θ > 2, as a part of an objective within a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Bowl {
+pub struct PowerTerm {
     theta: f64,
     weight: f64,
     /// What its second derivative does not exceed in the set.
     pub bend: f64,
 }
 
-impl Bowl {
+impl PowerTerm {
     /// Adds its gradient to `gradient`.
     pub fn add_gradient(&self, w: &[f64], gradient: &mut [f64]) {
         if self.weight > 0.0 {
@@ -51,10 +51,10 @@ impl Regulariser {
         let fits = |x: f64| (0.0..=1e100).contains(&x);
         let (theta, weight) = self.power.unwrap_or((2.0, 0.0));
         let good = theta >= 2.0 && theta.is_finite();
-        Error::unless(fits(self.ridge), "ridge", "from 0 to 1e100", self.ridge)?;
-        Error::unless(fits(self.lasso), "lasso", "from 0 to 1e100", self.lasso)?;
-        Error::unless(good, "the regulariser's power", "two or more", theta)?;
-        Error::unless(fits(weight), "the power's weight", "from 0 to 1e100", weight)
+        Error::ensure(fits(self.ridge), "ridge", "from 0 to 1e100", self.ridge)?;
+        Error::ensure(fits(self.lasso), "lasso", "from 0 to 1e100", self.lasso)?;
+        Error::ensure(good, "the regulariser's power", "two or more", theta)?;
+        Error::ensure(fits(weight), "the power's weight", "from 0 to 1e100", weight)
     }
 
     #[cfg(test)]
@@ -72,8 +72,8 @@ impl Regulariser {
     }
 
     /// The end of a gradient step of length `step`: the lasso's proximal map within the set,
-    /// exactly. Returns the bound on the error that [`Within::project`] returns.
-    pub fn prox(&self, step: f64, set: &Within, v: &mut [f64]) -> f64 {
+    /// exactly. Returns the bound on the error that [`BallIntersection::project`] returns.
+    pub fn prox(&self, step: f64, set: &BallIntersection, v: &mut [f64]) -> f64 {
         set.shrink(step * self.lasso, v)
     }
 
@@ -94,13 +94,13 @@ impl Regulariser {
     }
 
     /// The power of `rows` rows within weights no longer than `reach`, unless [`strong`](Self::strong) has it.
-    pub fn bowl(&self, rows: f64, reach: f64) -> Bowl {
+    pub fn power_term(&self, rows: f64, reach: f64) -> PowerTerm {
         match self.power {
             Some((theta, weight)) if theta > 2.0 && weight > 0.0 => {
                 let bend = rows * weight * (theta - 1.0) * reach.powf(theta - 2.0);
-                Bowl { theta, weight: rows * weight, bend }
+                PowerTerm { theta, weight: rows * weight, bend }
             }
-            _ => Bowl::default(),
+            _ => PowerTerm::default(),
         }
     }
 
@@ -116,10 +116,10 @@ mod tests {
     use quietly_core::random::Random;
 
     use super::*;
-    use crate::within::Ball;
+    use crate::ball_intersection::Ball;
 
     /// ½‖u - z‖² + by · ‖u‖₁ over a fine grid of the plane, refined around the best point.
-    fn brute(within: &Within, z: &[f64], by: f64) -> (f64, [f64; 2]) {
+    fn brute(within: &BallIntersection, z: &[f64], by: f64) -> (f64, [f64; 2]) {
         let cost = |u: &[f64]| {
             let far: f64 = u.iter().zip(z).map(|(u, z)| (u - z) * (u - z)).sum();
             0.5 * far + by * sum_of_sizes(u)
@@ -157,7 +157,7 @@ mod tests {
             let mut centre = vec![random.number(), random.number()];
             set.project(&mut centre);
             let ball = Ball { centre, radius: 0.3 };
-            let within = Within { set, ball: (round % 8 > 3).then_some(ball) };
+            let within = BallIntersection { set, ball: (round % 8 > 3).then_some(ball) };
             let z = [1.5 * random.number(), 1.5 * random.number()];
             let regulariser = Regulariser { lasso: 0.8, ..Regulariser::default() };
             let mut u = z;

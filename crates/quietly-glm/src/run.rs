@@ -2,10 +2,10 @@
 use quietly_accounting::Neighbours;
 use quietly_core::{
     budget::Budget,
-    charge::{Charge, Mechanism, Stage},
+    mechanism::{Mechanism, PlannedRelease, Stage},
     privacy_plan::PrivacyPlan,
     progress::Watch,
-    release::{BoundedSum, Door, Histogram, Sensitivity},
+    release::{BoundedSum, Histogram, Releaser, Sensitivity},
     rows_used::ROWS_USED,
 };
 use quietly_data::Private;
@@ -13,24 +13,24 @@ use quietly_engine::{
     algorithm::{Access, Run, Shape},
     backend::{Backend, Batch, run_query},
     error::Error,
-    expand::Expander,
+    expansion::Expander,
     histogram::{geometric_bins, tally},
+    kernels::Bins,
     linalg::dot,
     link::Link,
-    pass::Grid,
     query::QuerySum,
-    unit::Unit,
+    target_scaling::TargetScaling,
 };
 
 use super::{
-    examples::{Examples, Features, Shape as RowShape},
+    design_matrix::{Examples, Features, Shape as RowShape},
     fit::{ConvexFit, ConvexMethod, mu},
     glm::Glm,
     loss::Loss,
-    program::Program,
+    problem::Problem,
     query::{self, ConvexQuery, Statistic},
-    scaling::{self, Found, RowMap},
     set::Set,
+    standardise::{self, Found, RowMap},
 };
 
 /// The question for a bound on rows.
@@ -46,8 +46,8 @@ const RADII: i32 = 24;
 pub struct Fitting<'a, 'w> {
     pub plan: &'a PrivacyPlan,
     pub shape: Shape,
-    pub program: &'a Program,
-    pub door: &'a mut Door,
+    pub problem: &'a Problem,
+    pub releaser: &'a mut Releaser,
     pub watch: &'a mut Watch<'w>,
     /// The public range of the target.
     pub range: (f64, f64),
@@ -64,23 +64,23 @@ pub struct Fitting<'a, 'w> {
 
 /// The share of rows that are not cut, about. All noise grows with the longest row, and cutting rows is wrong by what it takes
 /// from them: the more noise, the more rows. Of public numbers alone; any share is as private.
-fn most_rows(program: &Program, shape: Shape, budget: Budget) -> f64 {
-    let mu = mu(program, shape, budget);
-    let noise = (program.size(shape.width) as f64).sqrt() / (shape.rows as f64 * mu);
+fn most_rows(problem: &Problem, shape: Shape, budget: Budget) -> f64 {
+    let mu = mu(problem, shape, budget);
+    let noise = (problem.size(shape.width) as f64).sqrt() / (shape.rows as f64 * mu);
     1.0 - (CUT_BY_NOISE * noise).clamp(CUT_ROWS.0, CUT_ROWS.1)
 }
 
 /// The question for a bound on rows, worth `mu`.
-pub fn radius_stage(program: &Program, shape: Shape, budget: Budget, mu: f64) -> Stage {
-    let level = most_rows(program, shape, budget);
-    let charge = Charge::quantile(RADIUS, level, mu, budget.neighbours());
+pub fn radius_stage(problem: &Problem, shape: Shape, budget: Budget, mu: f64) -> Stage {
+    let level = most_rows(problem, shape, budget);
+    let charge = PlannedRelease::quantile(RADIUS, level, mu, budget.neighbours());
     Stage::new("rows", 1, vec![charge]).of_all_rows()
 }
 
 /// The same, worth `epsilon` where δ is 0.
-pub fn pure_radius_stage(program: &Program, shape: Shape, budget: Budget, epsilon: f64) -> Stage {
-    let level = most_rows(program, shape, budget);
-    let charge = Charge::pure_quantile(RADIUS, level, epsilon, budget.neighbours());
+pub fn pure_radius_stage(problem: &Problem, shape: Shape, budget: Budget, epsilon: f64) -> Stage {
+    let level = most_rows(problem, shape, budget);
+    let charge = PlannedRelease::pure_quantile(RADIUS, level, epsilon, budget.neighbours());
     Stage::new("rows", 1, vec![charge]).of_all_rows()
 }
 
@@ -96,7 +96,7 @@ pub(super) fn target(loss: Loss, raw: f64, range: (f64, f64)) -> f64 {
             raw if raw == range.1 => 1.0,
             _ => f64::NAN,
         },
-        _ => Unit::new(Link::Linear, range).of(raw).clamp(-1.0, 1.0),
+        _ => TargetScaling::new(Link::Linear, range).encode(raw).clamp(-1.0, 1.0),
     }
 }
 
@@ -131,28 +131,28 @@ impl From<(f64, Vec<f64>)> for Weights {
 
 /// Fits rows wherever they are.
 pub fn fit<M: ConvexMethod>(fit: &ConvexFit<M>, run: Run<'_, '_>) -> Result<Weights, Error> {
-    let Run { plan, shape, range, backend, door, watch, .. } = run;
-    let program = &fit.problem;
+    let Run { plan, shape, range, backend, releaser, watch, .. } = run;
+    let problem = &fit.problem;
     // Null records are records: their number is not public, that of all is.
     let neighbours = plan.budget.neighbours();
     let count = match neighbours {
         Neighbours::ReplaceOne => {
-            door.public_rows(neighbours, backend.count()?.map(|count| count as usize))
+            releaser.public_rows(neighbours, backend.count()?.map(|count| count as usize))
         }
         Neighbours::AddRemove => None,
     };
     let fitting = Fitting {
         plan,
         shape,
-        program,
-        door,
+        problem,
+        releaser,
         watch,
         range,
         rows: count.map_or(shape.rows as f64, |n| n.max(1) as f64),
-        radius: program.longest,
+        radius: problem.longest,
         share: 0.5,
         offset: 0.0,
-        constant: program.constant,
+        constant: problem.constant,
     };
     match fit.method.access() {
         Access::Sums => fitting.sums(&fit.method, backend),
@@ -167,19 +167,19 @@ impl Fitting<'_, '_> {
         method: &dyn ConvexMethod,
         backend: &mut dyn Backend,
     ) -> Result<Weights, Error> {
-        let (plan, program) = (self.plan, self.program);
-        backend.begin(&self.door.draw(plan.sampler))?;
-        if self.door.planned_for(ROWS_USED).is_some() {
+        let (plan, problem) = (self.plan, self.problem);
+        backend.begin(&self.releaser.draw(plan.sampler))?;
+        if self.releaser.planned_for(ROWS_USED).is_some() {
             let used = self.run_query(backend, &Batch::All, Statistic::RowCount)?.histogram();
-            self.door.count_rows(plan, self.shape.rows, used.total())?;
+            self.releaser.count_rows(plan, self.shape.rows, used.total())?;
         }
-        if program.finds_radius {
-            let radii = geometric_bins(program.longest, -RADII, 0);
+        if problem.finds_radius {
+            let radii = geometric_bins(problem.longest, -RADII, 0);
             let norms = Statistic::NormHistogram(radii.clone());
             let counts = self.run_query(backend, &Batch::All, norms)?.histogram();
-            self.radius = radii[self.door.quantile(
+            self.radius = radii[self.releaser.quantile(
                 RADIUS,
-                most_rows(program, self.shape, plan.budget),
+                most_rows(problem, self.shape, plan.budget),
                 counts,
             )?];
         }
@@ -195,7 +195,7 @@ impl Fitting<'_, '_> {
         statistic: Statistic,
     ) -> Result<QuerySum, Error> {
         let query = ConvexQuery::new(self, statistic);
-        run_query(backend, self.door, batch, &query)
+        run_query(backend, self.releaser, batch, &query)
     }
 
     /// Fits by a method that works on the rows themselves.
@@ -204,8 +204,9 @@ impl Fitting<'_, '_> {
         method: &dyn ConvexMethod,
         backend: &mut dyn Backend,
     ) -> Result<Weights, Error> {
-        let (plan, program, range) = (self.plan, self.program, self.range);
-        let (threads, width, longest) = (self.door.threads(), self.shape.width, program.longest);
+        let (plan, problem, range) = (self.plan, self.problem, self.range);
+        let (threads, width, longest) =
+            (self.releaser.threads(), self.shape.width, problem.longest);
         let (features, rest) = backend
             .rows()?
             .map(|data| {
@@ -215,22 +216,22 @@ impl Fitting<'_, '_> {
             .split();
         let (raw, nulls) = rest.split();
         let target: Private<Vec<f64>> =
-            raw.map(|raw| raw.iter().map(|&y| target(program.loss, y, range)).collect());
+            raw.map(|raw| raw.iter().map(|&y| target(problem.loss, y, range)).collect());
         let used = |target: &Vec<f64>| target.iter().filter(|y| !y.is_nan()).count() as u64;
-        self.door.count_rows(plan, self.shape.rows, target.as_ref().map(used))?;
-        let shape = RowShape { width, constant: program.constant, l1: program.l1, radius: longest };
-        if program.scales {
-            let Found { map, share } = scaling::find(
-                self.door,
+        self.releaser.count_rows(plan, self.shape.rows, target.as_ref().map(used))?;
+        let shape = RowShape { width, constant: problem.constant, l1: problem.l1, radius: longest };
+        if problem.scales {
+            let Found { map, share } = standardise::find(
+                self.releaser,
                 &features,
                 &target,
                 (width, longest, self.rows),
-                program.cut >= 1.0,
+                problem.cut >= 1.0,
             )?;
-            self.constant = program.constant * map.radius;
+            self.constant = problem.constant * map.radius;
             self.radius =
-                map.radius * (1.0 + program.constant * program.constant).sqrt() * (1.0 + 1e-12);
-            if program.loss == Loss::Logistic {
+                map.radius * (1.0 + problem.constant * problem.constant).sqrt() * (1.0 + 1e-12);
+            if problem.loss == Loss::Logistic {
                 (self.share, self.offset) = (share, (share / (1.0 - share)).ln());
             }
             let shape = RowShape { constant: self.constant, radius: self.radius, ..shape };
@@ -245,19 +246,19 @@ impl Fitting<'_, '_> {
             return Ok(self.weights(&weights, Some(map)));
         }
         let mut examples = features.zip(target).zip(nulls).map(|((features, target), nulls)| {
-            let once = method.reads_once(program) && !program.finds_radius;
+            let once = method.reads_once(problem) && !problem.finds_radius;
             let new = if once { Examples::for_one_pass } else { Examples::new };
             new(shape, features, target, threads).without(nulls.to_vec())
         });
-        if program.finds_radius && plan.budget.is_private() {
+        if problem.finds_radius && plan.budget.is_private() {
             let radii = geometric_bins(longest, -RADII, 0);
-            let grid = Grid::new(radii.clone());
+            let grid = Bins::new(radii.clone());
             let norms =
                 |e: &Examples<'_>| tally(e.measures(), grid.bins(), |m| grid.bin(m.norm), threads);
             let counts = Histogram::new(examples.as_ref().map(norms));
-            self.radius = radii[self.door.quantile(
+            self.radius = radii[self.releaser.quantile(
                 RADIUS,
-                most_rows(program, self.shape, plan.budget),
+                most_rows(problem, self.shape, plan.budget),
                 counts,
             )?];
             examples = examples.map(|examples| examples.bounded_by(self.radius));
@@ -275,16 +276,16 @@ impl Fitting<'_, '_> {
 impl<'a> Fitting<'a, '_> {
     /// The intercept and the weights of every output, for targets as they came.
     fn parted(&self, weights: &[f64], range: (f64, f64)) -> Vec<(f64, Vec<f64>)> {
-        let (width, program) = (self.shape.width, self.program);
+        let (width, problem) = (self.shape.width, self.problem);
         let one = |w: &[f64]| {
             let intercept = w.get(width).map_or(0.0, |w| w * self.constant);
             let weights = w[..width].to_vec();
-            if program.loss.needs_labels() {
+            if problem.loss.needs_labels() {
                 return (intercept, weights);
             }
-            Unit::new(Link::Linear, range).back(intercept, weights)
+            TargetScaling::new(Link::Linear, range).decode(intercept, weights)
         };
-        weights.chunks_exact(program.size(width) / program.loss.outputs()).map(one).collect()
+        weights.chunks_exact(problem.size(width) / problem.loss.outputs()).map(one).collect()
     }
 
     /// The set, if weights are to be sought within it; otherwise they are projected onto it in the end.
@@ -292,24 +293,24 @@ impl<'a> Fitting<'a, '_> {
     /// The proof of how near a minimiser is needs the number of rows within a set, which only replace-one makes public.
     pub fn set_inside(&self) -> Option<&'a Set> {
         let public = self.plan.budget.neighbours() == Neighbours::ReplaceOne;
-        (public && self.program.set != Set::Everything).then_some(&self.program.set)
+        (public && self.problem.set != Set::Everything).then_some(&self.problem.set)
     }
 
     /// The loss with its bounds, for rows as they are bounded now.
     pub fn glm(&self) -> Result<Glm, Error> {
-        let glm = self.program.slopes(self.shape.width, self.radius)?;
+        let glm = self.problem.slopes(self.shape.width, self.radius)?;
         // A loss with a corner has no bound on its bend, and nothing that asks for one.
         Ok(Glm { bend: if glm.bend.is_finite() { glm.bend } else { 0.0 }, ..glm })
     }
 
     /// The standard deviation of a release in every coordinate, over what one row may move it in the Euclidean norm.
     pub fn noise(&self, purpose: &str) -> f64 {
-        match self.door.planned(purpose) {
+        match self.releaser.planned(purpose) {
             // That of Laplace noise is √2 times its scale, and the 1-norm √d times the other.
             Mechanism::Laplace { scale } => {
-                scale * (2.0 * self.program.size(self.shape.width) as f64).sqrt()
+                scale * (2.0 * self.problem.size(self.shape.width) as f64).sqrt()
             }
-            _ => self.door.noise(purpose),
+            _ => self.releaser.noise(purpose),
         }
     }
 
@@ -324,8 +325,8 @@ impl<'a> Fitting<'a, '_> {
         apart: f64,
     ) -> Result<Vec<f64>, Error> {
         assert!(apart > 0.0 && apart.is_finite(), "{purpose} has a bound");
-        let size = self.program.size(self.shape.width) as f64;
-        let pure = matches!(self.door.planned(purpose), Mechanism::Laplace { .. });
+        let size = self.problem.size(self.shape.width) as f64;
+        let pure = matches!(self.releaser.planned(purpose), Mechanism::Laplace { .. });
         let (apart, corner) = if pure { (apart * size.sqrt(), size) } else { (apart, size.sqrt()) };
         // Rounding costs at most a thousandth.
         let unit = 2f64.powi((apart / corner).log2().floor() as i32 - 10);
@@ -336,12 +337,12 @@ impl<'a> Fitting<'a, '_> {
         if pure {
             let bound = self.each_way(apart.floor());
             return Ok(self
-                .door
+                .releaser
                 .sum(purpose, BoundedSum::new(sum, Sensitivity::l1(bound, unit)))?
                 .0);
         }
         let bound = self.each_way(apart);
-        Ok(self.door.sum(purpose, BoundedSum::new(sum, Sensitivity::l2(bound, unit)))?.0)
+        Ok(self.releaser.sum(purpose, BoundedSum::new(sum, Sensitivity::l2(bound, unit)))?.0)
     }
 
     /// What one row may add, if neighbours' values are at most so far apart: a replaced row is charged for twice that.

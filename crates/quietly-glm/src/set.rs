@@ -49,7 +49,7 @@ impl Set {
     pub fn check(&self, width: usize) -> Result<(), Error> {
         let fits = |x: f64| {
             let good = x > 0.0 && x.is_finite();
-            Error::unless(good, "the set's radius or total", "positive", x)
+            Error::ensure(good, "the set's radius or total", "positive", x)
         };
         match self {
             Set::Everything => Ok(()),
@@ -58,9 +58,9 @@ impl Set {
             Set::Box { lo, hi } => {
                 let count = lo.len().max(hi.len());
                 let good = lo.len() == width && hi.len() == width;
-                Error::unless(good, "the box's bounds", "two for every weight", count)?;
+                Error::ensure(good, "the box's bounds", "two for every weight", count)?;
                 let ordered = lo.iter().zip(hi).all(|(l, h)| l <= h && (h - l).is_finite());
-                Error::unless(ordered, "the box's bounds", "finite, lower before upper", "not")
+                Error::ensure(ordered, "the box's bounds", "finite, lower before upper", "not")
             }
         }
     }

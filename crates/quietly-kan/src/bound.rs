@@ -7,7 +7,7 @@
 //! a bound on the norm of δ: no clipping at that norm ever acts.
 use quietly_engine::splines::{Basis, Locals, MAX_DEGREE};
 
-use super::{features::ONE, network::Network};
+use super::{network::Network, quantized_rows::ONE};
 
 /// Coefficients of (1 - v²) G'(v): one degree more than G.
 type Product = [f64; MAX_DEGREE + 2];

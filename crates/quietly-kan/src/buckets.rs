@@ -1,14 +1,14 @@
 //! Products of factors, added up input by input.
 //!
 //! The rows of a sheet are sorted by their interval, so that the sums for the functions of one interval stay in registers.
-use quietly_engine::pass::Block;
+use quietly_engine::kernels::SimdBlock;
 
 use super::{
-    features::Prepared,
+    batch_gradient::{Arithmetic, Column, Sheet, SheetLayer},
     gradient::CHUNK,
     layer::TILE,
     network::Network,
-    sums::{Arithmetic, Column, Sheet, SheetLayer},
+    quantized_rows::QuantizedRows,
 };
 
 /// One row of a sheet: where its δ are, and the splines of the input at hand.
@@ -28,13 +28,13 @@ impl<F: Copy + Default, const Q: usize> Default for Entry<F, Q> {
 pub(super) struct Add<'a, A: Arithmetic, const Q: usize> {
     pub(super) sheet: &'a Sheet<A, Q>,
     pub(super) network: &'a Network,
-    pub(super) rows: &'a Prepared,
+    pub(super) rows: &'a QuantizedRows,
     pub(super) which: &'a [u32],
     pub(super) entries: &'a mut [Entry<A::Factor, Q>],
     pub(super) column: Column<'a, A::Total>,
 }
 
-impl<A: Arithmetic, const Q: usize> Block for Add<'_, A, Q> {
+impl<A: Arithmetic, const Q: usize> SimdBlock for Add<'_, A, Q> {
     #[inline(always)]
     fn run(self) {
         let Add { sheet, network, rows, which, entries, column } = self;
@@ -86,7 +86,7 @@ trait Cells<A: Arithmetic, const Q: usize> {
 
 /// Those of the first layer.
 struct RowCells<'a> {
-    rows: &'a Prepared,
+    rows: &'a QuantizedRows,
     which: &'a [u32],
     input: usize,
 }

@@ -2,12 +2,12 @@
 use quietly_engine::error::Error;
 
 use super::{
-    Trained,
+    KanModel,
+    architecture::{Input, LayerShape},
     network::Network,
-    shape::{Input, LayerShape},
 };
 
-impl Trained {
+impl KanModel {
     /// What an input adds to a unit of the first layer: a function of one number within [-1, 1], or of 0 and 1 where the input is
     /// plain.
     ///
@@ -64,7 +64,7 @@ mod tests {
         let shape =
             NetworkShape { hidden: vec![4], ..NetworkShape::new(inputs, NetworkLoss::Logistic) };
         let network = Network::new(shape.clone(), 3).unwrap();
-        let trained = Trained::new(network.clone());
+        let trained = KanModel::new(network.clone());
         for row in [[0.3, 1.0, -0.8], [-1.0, 0.0, 1.0], [0.0, 1.0, 0.99]] {
             let score = |units: usize| {
                 // The fixed last layer at tanh of the sums.
@@ -93,7 +93,7 @@ mod tests {
         weights[(shape.basis + 5) * 64 + 7] += 1.0;
         weights[2] += 0.5;
         network.set_weights(&weights);
-        let units = Trained::new(network).moved_most(9).unwrap();
+        let units = KanModel::new(network).moved_most(9).unwrap();
         assert_eq!((units.len(), units[0], units[1]), (64, 7, 2));
     }
 }

@@ -8,9 +8,9 @@
 //! and the gradient of every layer is δ ⊗ φ/√d. Its squared norm is ‖δ‖²‖φ‖²/d, exactly.
 use super::{
     activation::{LANES, Lanes, tanh_of},
-    features::{ONE, Prepared, Row},
+    architecture::NetworkLoss,
     network::{Network, zeros},
-    shape::NetworkLoss,
+    quantized_rows::{ONE, QuantizedRows, Row},
 };
 
 /// How many rows are worked on together, so that a group of weights serves all of them.
@@ -145,7 +145,7 @@ impl<const Q: usize> Splines<Q> {
 
 /// The rows of a chunk.
 #[inline(always)]
-pub(super) fn chunk<'a>(rows: &'a Prepared, which: &[u32]) -> [Row<'a>; CHUNK] {
+pub(super) fn chunk<'a>(rows: &'a QuantizedRows, which: &[u32]) -> [Row<'a>; CHUNK] {
     let mut chunk = [rows.row(which[0]); CHUNK];
     for (row, i) in chunk.iter_mut().zip(which) {
         *row = rows.row(*i);

@@ -6,8 +6,8 @@
 //! so that they have the same bits whatever is computed beside them and on every processor.
 use super::{
     activation::{LANES, Lanes, across},
-    features::Row,
-    shape::{Input, LayerShape},
+    architecture::{Input, LayerShape},
+    quantized_rows::Row,
 };
 
 /// Outputs are filled up to a multiple of this.

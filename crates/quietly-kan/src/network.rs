@@ -2,22 +2,22 @@
 //!
 //! Weights are single precision: half the bytes and twice the lanes of double precision, and a
 //! rounding error of 1e-7 drowns in the noise of any private step. Privacy does not depend on it,
-//! since what is certified and added are integers ([`clipped`](super::clipped)).
+//! since what is certified and added are integers ([`clipped_gradient`](super::clipped_gradient)).
 use quietly_engine::{
     error::Error,
-    pass::{Block, dispatch},
+    kernels::{SimdBlock, dispatch},
     splines::Basis,
 };
 use quietly_noise::{Key, RoundedNormal};
 
 use super::{
     activation::Lanes,
-    features::Prepared,
+    architecture::NetworkShape,
+    batch_gradient::share,
     gradient::{CHUNK, Factors, chunk},
     layer::Layer,
-    shape::NetworkShape,
-    sums::share,
-    tables::Tables,
+    lookup_table::Tables,
+    quantized_rows::QuantizedRows,
 };
 
 /// A network with its weights. None of it is private.
@@ -62,14 +62,14 @@ impl Network {
     pub fn of(shape: NetworkShape, weights: &[f32]) -> Result<Self, Error> {
         shape.check()?;
         let all: usize = shape.layers().iter().map(|of| of.rows * of.outputs).sum();
-        Error::unless(
+        Error::ensure(
             weights.len() == all,
             "weights of the network",
             "as many as its shape has",
             weights.len(),
         )?;
         let finite = weights.iter().all(|w| w.is_finite());
-        Error::unless(finite, "weights of the network", "finite numbers", "one that is not")?;
+        Error::ensure(finite, "weights of the network", "finite numbers", "one that is not")?;
         let mut weights = weights.iter().copied();
         let mut layers = vec![];
         for (l, of) in shape.layers().into_iter().enumerate() {
@@ -122,7 +122,7 @@ impl Network {
     }
 
     /// The scores of rows, as many for each as there are outputs.
-    pub fn scores(&self, rows: &Prepared, which: &[u32], threads: usize) -> Vec<f32> {
+    pub fn scores(&self, rows: &QuantizedRows, which: &[u32], threads: usize) -> Vec<f32> {
         match self.shape.degree {
             1 => self.scores_of::<2>(rows, which, threads),
             2 => self.scores_of::<3>(rows, which, threads),
@@ -134,7 +134,7 @@ impl Network {
 
     fn scores_of<const Q: usize>(
         &self,
-        rows: &Prepared,
+        rows: &QuantizedRows,
         which: &[u32],
         threads: usize,
     ) -> Vec<f32> {
@@ -155,13 +155,13 @@ impl Network {
 
 struct Scores<'a, const Q: usize> {
     network: &'a Network,
-    rows: &'a Prepared,
+    rows: &'a QuantizedRows,
     which: &'a [u32],
     factors: &'a mut Factors<Q>,
     scores: &'a mut [f32],
 }
 
-impl<const Q: usize> Block for Scores<'_, Q> {
+impl<const Q: usize> SimdBlock for Scores<'_, Q> {
     #[inline(always)]
     fn run(self) {
         let outputs = self.network.shape.loss.outputs();

@@ -2,7 +2,7 @@
 use quietly_accounting::{Neighbours, calibrate};
 use quietly_core::{
     budget::Budget,
-    charge::{self, Charge, Sampler, Stage},
+    mechanism::{self, PlannedRelease, Sampler, Stage},
     privacy_plan::{PrivacyPlan, UncheckedPlan},
     release::depth,
 };
@@ -13,11 +13,11 @@ use quietly_engine::{
 };
 
 use super::{
-    choice::{self, Candidate},
+    architecture::{LastLayer, NetworkLoss, NetworkShape},
+    auto_config::{self, Candidate},
+    config::{Average, KanConfig, NetworkNoise},
     network::Network,
-    shape::{LastLayer, NetworkLoss, NetworkShape},
     train::GRADIENT,
-    training::{Average, NetworkNoise, Training},
 };
 
 /// A Kolmogorov–Arnold network to be planned.
@@ -154,17 +154,17 @@ impl Kan {
     }
 
     /// The planned training for about `rows` rows.
-    pub fn draft(&self, rows: u64, budget: Budget) -> Result<Planned<Training>, Error> {
+    pub fn draft(&self, rows: u64, budget: Budget) -> Result<Planned<KanConfig>, Error> {
         self.shape.check()?;
         let shape = Shape::new(rows, self.shape.inputs.len())?;
         let clip = self.clip_norm()?;
-        let mut training = Training {
+        let mut training = KanConfig {
             shape: self.shape.clone(),
             clip,
             step_size: 1.0,
             momentum: 0.0,
             steps: 1,
-            sampler: Sampler::Full,
+            sampler: Sampler::FullBatch,
             noise: NetworkNoise::Independent,
             ball: self.ball,
             average: self.average,
@@ -174,27 +174,27 @@ impl Kan {
         // Steps are sized by these.
         training.momentum = self.momentum.unwrap_or(0.0);
         training.check()?;
-        let longest_step = choice::longest_step(&self.shape, clip);
+        let longest_step = auto_config::longest_step(&self.shape, clip);
         if !budget.is_private() {
-            training.steps = self.passes.unwrap_or(choice::PLAIN_STEPS);
+            training.steps = self.passes.unwrap_or(auto_config::PLAIN_STEPS);
             self.size_steps(&mut training, longest_step, f64::INFINITY);
             training.check()?;
             let privacy = Algorithm::plan(&training, shape, budget)?;
             return Ok(Planned::new(training, shape, privacy));
         }
         budget.unless_pure()?;
-        let wishes = choice::Wishes {
+        let wishes = auto_config::Wishes {
             sampling: self.sampling,
             batches: self.batches,
             passes: self.passes,
             noise: self.noise,
             longest_step,
         };
-        let (taken, rejected) = choice::choose(&wishes, rows, budget)?;
+        let (taken, rejected) = auto_config::choose(&wishes, rows, budget)?;
         let Candidate { sampler, noise, steps } = taken;
         (training.sampler, training.noise, training.steps) = (sampler, noise, steps);
         training.rejected = rejected;
-        self.size_steps(&mut training, longest_step, choice::reach(rows, &budget));
+        self.size_steps(&mut training, longest_step, auto_config::reach(rows, &budget));
         training.check()?;
         let network = Network::new(training.shape.clone(), training.seed)?;
         let privacy = Algorithm::plan(&training, shape, budget)?;
@@ -203,9 +203,9 @@ impl Kan {
     }
 
     /// Steps that go so far together, as long as they settle.
-    fn size_steps(&self, training: &mut Training, longest: f64, reach: f64) {
+    fn size_steps(&self, training: &mut KanConfig, longest: f64, reach: f64) {
         let wanted = self.step_size.unwrap_or(reach / training.steps as f64);
-        training.momentum = self.momentum.unwrap_or_else(|| choice::momentum(longest, wanted));
+        training.momentum = self.momentum.unwrap_or_else(|| auto_config::momentum(longest, wanted));
         let held = wanted.min(longest / (1.0 - training.momentum));
         training.step_size = self.step_size.unwrap_or(held);
     }
@@ -239,12 +239,12 @@ fn link(loss: NetworkLoss) -> Link {
 /// The questions of a run.
 pub(super) fn stage(candidate: &Candidate, noise: f64) -> Stage {
     let charge = match candidate.noise {
-        NetworkNoise::Independent => Charge::sum(GRADIENT, noise),
-        NetworkNoise::Mixed { mixing } => Charge::mixed(GRADIENT, noise, mixing),
+        NetworkNoise::Independent => PlannedRelease::sum(GRADIENT, noise),
+        NetworkNoise::Mixed { mixing } => PlannedRelease::mixed(GRADIENT, noise, mixing),
         NetworkNoise::Tree => {
             let depth = depth(candidate.steps);
-            let charge = Charge::sum(GRADIENT, noise * (depth as f64).sqrt());
-            Charge { times: depth, ..charge }
+            let charge = PlannedRelease::sum(GRADIENT, noise * (depth as f64).sqrt());
+            PlannedRelease { times: depth, ..charge }
         }
     };
     Stage::new("training", candidate.steps, vec![charge])
@@ -253,14 +253,14 @@ pub(super) fn stage(candidate: &Candidate, noise: f64) -> Stage {
 /// The least noise for which a candidate stays within the budget.
 pub(super) fn noise(candidate: &Candidate, budget: &Budget) -> Result<f64, Error> {
     let event = |noise: f64| {
-        let stages = [stage(candidate, noise.max(choice::LEAST_NOISE))];
-        charge::event(candidate.sampler, &stages).map_err(charge::accounting)
+        let stages = [stage(candidate, noise.max(auto_config::LEAST_NOISE))];
+        mechanism::event(candidate.sampler, &stages).map_err(mechanism::accounting)
     };
     let found = calibrate(event, budget.neighbours(), budget.epsilon(), budget.delta())?;
-    Ok(found.noise_multiplier.max(choice::LEAST_NOISE))
+    Ok(found.noise_multiplier.max(auto_config::LEAST_NOISE))
 }
 
-impl Training {
+impl KanConfig {
     /// How a prediction follows from the scores.
     pub fn link(&self) -> Link {
         link(self.shape.loss)
@@ -277,12 +277,12 @@ impl Training {
         let fits = !budget.is_private() || self.candidate().goes_together(replaced);
         let right = fits && !budget.is_pure() && self.shape.inputs.len() == shape.width;
         let got = "a network whose parts do not go together";
-        Error::unless(right, "plan", "as it was planned", got)
+        Error::ensure(right, "plan", "as it was planned", got)
     }
 
     /// J: see `Plan::noise_over_signal` of quietly.
     pub fn noise_over_signal(&self, plan: &UncheckedPlan) -> Option<f64> {
-        let charge = plan.stages.first()?.charges.first()?;
+        let charge = plan.stages.first()?.releases.first()?;
         // On a tree every node has the noise of its depth.
         let noise = charge.multiplier() / (charge.times as f64).sqrt();
         self.candidate().cost_of(noise).ok()
@@ -295,8 +295,8 @@ impl Training {
         plan: &PrivacyPlan,
     ) -> Result<(), Error> {
         let bound = network.sensitivity(self.clip).bound;
-        let most = plan.stages[0].charges[0].multiplier() * bound;
+        let most = plan.stages[0].releases[0].multiplier() * bound;
         let want = "enough for noise that still fits the lattice: raise epsilon or delta";
-        Error::unless(most < 2f64.powi(43), "budget", want, plan.budget.epsilon())
+        Error::ensure(most < 2f64.powi(43), "budget", want, plan.budget.epsilon())
     }
 }

@@ -1,6 +1,6 @@
 //! What is summed over the rows of a step: clipped gradients of a network, or how many rows have a label.
 //!
-//! One row adds a vector of integers of norm at most that of [`Network::sensitivity`], as [`clipped`](super::clipped)
+//! One row adds a vector of integers of norm at most that of [`Network::sensitivity`], as [`clipped_gradient`](super::clipped_gradient)
 //! certifies; sums are exact.
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use quietly_data::Table;
 use quietly_engine::{
     link::Link,
     query::{Cache, Output, Query, Rows, Sensitivity, add_to, encoded},
-    unit::Unit,
+    target_scaling::TargetScaling,
 };
 
-use super::{Trained, features::Prepared, network::Network, shape::NetworkLoss};
+use super::{KanModel, architecture::NetworkLoss, network::Network, quantized_rows::QuantizedRows};
 
 /// A sum of clipped gradients, or a count.
 pub struct NetworkQuery<'a> {
@@ -23,7 +23,7 @@ pub struct NetworkQuery<'a> {
 }
 
 /// Rows as small integers.
-struct CachedRows(Prepared);
+struct CachedRows(QuantizedRows);
 
 impl<'a> NetworkQuery<'a> {
     pub const KIND: &'static str = "network";
@@ -39,9 +39,9 @@ impl<'a> NetworkQuery<'a> {
     }
 
     /// The rows of a table in the form in which the network reads them.
-    pub fn prepared(&self, table: &Table) -> Prepared {
+    pub fn quantized(&self, table: &Table) -> QuantizedRows {
         let labels: Vec<f64> = table.target().iter().map(|y| self.label(*y)).collect();
-        Prepared::new(self.network.shape(), table.features(), &labels)
+        QuantizedRows::new(self.network.shape(), table.features(), &labels)
     }
 
     fn label(&self, raw: f64) -> f64 {
@@ -52,7 +52,7 @@ impl<'a> NetworkQuery<'a> {
 impl NetworkQuery<'static> {
     /// From the fields that [`Query::encode`] wrote.
     pub fn decode(fields: &[u8]) -> Option<Box<dyn Query>> {
-        let (network, range, clip): (Trained, _, Option<f64>) =
+        let (network, range, clip): (KanModel, _, Option<f64>) =
             quietly_engine::query::fields(fields)?;
         let fits = clip.is_none_or(|clip| (1e-9..=1e9).contains(&clip));
         fits.then(|| {
@@ -80,24 +80,24 @@ impl Query for NetworkQuery<'_> {
             return add_to(totals, &[], &[labelled as u64]);
         };
         let mut sum = vec![0; totals.len()];
-        let all = |prepared: &Prepared| (0..prepared.count() as u32).collect::<Vec<_>>();
-        let mut add = |prepared: &Prepared, which: &[u32]| {
-            self.network.clipped_sum(prepared, which, clip, rows.threads, &mut sum);
+        let all = |quantized: &QuantizedRows| (0..quantized.count() as u32).collect::<Vec<_>>();
+        let mut add = |quantized: &QuantizedRows, which: &[u32]| {
+            self.network.clipped_sum(quantized, which, clip, rows.threads, &mut sum);
         };
         match rows.members {
-            // Rows that come once are prepared for themselves.
+            // Rows that come once are quantized for themselves.
             Some(members) if !cache.is_reused() => {
-                let prepared = self.prepared(&members.table(table));
-                add(&prepared, &all(&prepared));
+                let quantized = self.quantized(&members.table(table));
+                add(&quantized, &all(&quantized));
             }
             members => {
                 if cache.get::<CachedRows>().is_none() {
-                    cache.put(CachedRows(self.prepared(table)));
+                    cache.put(CachedRows(self.quantized(table)));
                 }
-                let CachedRows(prepared) = cache.get().expect("just made");
+                let CachedRows(quantized) = cache.get().expect("just made");
                 match members {
-                    Some(members) => add(prepared, members.rows()),
-                    None => add(prepared, &all(prepared)),
+                    Some(members) => add(quantized, members.rows()),
+                    None => add(quantized, &all(quantized)),
                 }
             }
         }
@@ -105,7 +105,7 @@ impl Query for NetworkQuery<'_> {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let network = Trained::new(self.network.clone().into_owned());
+        let network = KanModel::new(self.network.clone().into_owned());
         encoded(Self::KIND, &(network, self.range, self.clip))
     }
 
@@ -123,6 +123,8 @@ fn label(loss: NetworkLoss, raw: f64, range: (f64, f64)) -> f64 {
         NetworkLoss::Softmax { classes } => {
             if raw >= 0.0 && raw < classes as f64 && raw.fract() == 0.0 { raw } else { f64::NAN }
         }
-        NetworkLoss::Huber { .. } => Unit::new(Link::Linear, range).of(raw).clamp(-1.0, 1.0),
+        NetworkLoss::Huber { .. } => {
+            TargetScaling::new(Link::Linear, range).encode(raw).clamp(-1.0, 1.0)
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! The same network in double precision, dense and slow, to compare with.
 use super::{
-    features::{ONE, Row},
+    architecture::{Input, NetworkLoss, NetworkShape},
     network::Network,
-    shape::{Input, NetworkLoss, NetworkShape},
+    quantized_rows::{ONE, Row},
 };
 
 pub(super) struct Reference {

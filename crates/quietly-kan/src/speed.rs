@@ -5,9 +5,9 @@ use quietly_engine::error::Error;
 use quietly_noise::{Key, RoundedNormal};
 
 use super::{
-    features::Prepared,
+    architecture::{Input, NetworkShape},
     network::Network,
-    shape::{Input, NetworkShape},
+    quantized_rows::QuantizedRows,
 };
 
 /// Where gradients are cut.
@@ -56,7 +56,7 @@ pub fn step_speed(
         })
         .collect();
     let labels: Vec<f64> = (0..batch * 10).map(|i| (i % outputs.max(2)) as f64).collect();
-    let rows = Prepared::new(shape, &features, &labels);
+    let rows = QuantizedRows::new(shape, &features, &labels);
     let which: Vec<u32> =
         (0..batch as u32).map(|i| (i * 7 + i % 3) % rows.count() as u32).collect();
     let (mut exact, mut plain) = (vec![0; shape.weights()], vec![0.0; shape.weights()]);

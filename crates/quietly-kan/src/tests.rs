@@ -2,12 +2,12 @@
 use quietly_core::random::Random;
 
 use super::{
-    clipped::Sensitivity,
-    features::Prepared,
+    architecture::{Input, LastLayer, NetworkLoss, NetworkShape},
+    clipped_gradient::Sensitivity,
     gradient::{Factors, chunk},
     network::Network,
+    quantized_rows::QuantizedRows,
     reference::Reference,
-    shape::{Input, LastLayer, NetworkLoss, NetworkShape},
 };
 
 /// Networks of every kind, small enough to look at every weight.
@@ -39,7 +39,7 @@ fn shapes() -> Vec<NetworkShape> {
     shapes
 }
 
-fn rows(shape: &NetworkShape, count: usize, seed: u64) -> Prepared {
+fn rows(shape: &NetworkShape, count: usize, seed: u64) -> QuantizedRows {
     let mut random = Random(seed);
     let features: Vec<f64> =
         (0..count * shape.inputs.len()).map(|_| 1.1 * random.number()).collect();
@@ -50,12 +50,12 @@ fn rows(shape: &NetworkShape, count: usize, seed: u64) -> Prepared {
             NetworkLoss::Logistic => [-1.0, 1.0][i % 2],
         })
         .collect();
-    Prepared::new(shape, &features, &labels)
+    QuantizedRows::new(shape, &features, &labels)
 }
 
 fn clipped(
     network: &Network,
-    rows: &Prepared,
+    rows: &QuantizedRows,
     which: &[u32],
     clip: f64,
 ) -> (Vec<i64>, Sensitivity) {
@@ -64,7 +64,7 @@ fn clipped(
     (out, sensitivity)
 }
 
-fn plain(network: &Network, rows: &Prepared, which: &[u32]) -> Vec<f64> {
+fn plain(network: &Network, rows: &QuantizedRows, which: &[u32]) -> Vec<f64> {
     let mut out = vec![0.0; network.shape().weights()];
     network.plain_sum(rows, which, 2, &mut out);
     out
@@ -241,7 +241,7 @@ fn no_row_is_longer_than_the_bound() {
             .collect();
         let labels: Vec<f64> =
             (0..count).map(|i| if i == 7 { f64::NAN } else { (i % 2) as f64 }).collect();
-        let rows = Prepared::new(&shape, &features, &labels);
+        let rows = QuantizedRows::new(&shape, &features, &labels);
         for round in 0..6 {
             let weights: Vec<f64> = match round {
                 0 => start.clone(),
@@ -279,7 +279,7 @@ fn no_number_of_rows_overflows() {
     let mut shape = NetworkShape::new(vec![Input::Plain; 2], NetworkLoss::Logistic);
     shape.hidden = vec![1];
     let network = Network::new(shape.clone(), 10).unwrap();
-    let rows = Prepared::new(&shape, &[1.0, 0.0], &[1.0]);
+    let rows = QuantizedRows::new(&shape, &[1.0, 0.0], &[1.0]);
     let (one, of) = clipped(&network, &rows, &[0], 1e-9);
     assert!(one[0].abs() > 32_760 * 255 && one[0].abs() as f64 <= of.bound, "{one:?}");
     let (many, _) = clipped(&network, &rows, &vec![0; 5000], 1e-9);

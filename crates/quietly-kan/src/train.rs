@@ -1,11 +1,11 @@
-//! Training: from rows to weights, through the door.
+//! KanConfig: from rows to weights, through the releaser.
 use quietly_accounting::Neighbours;
 use quietly_core::{
     budget::Budget,
-    charge::{Sampler, Stage},
+    mechanism::{Sampler, Stage},
     privacy_plan::PrivacyPlan,
-    progress::{Watch, tell},
-    release::{Door, Released},
+    progress::{Watch, report},
+    release::{Released, Releaser},
 };
 use quietly_engine::{
     algorithm::{Access, Algorithm, Run, Shape},
@@ -16,18 +16,18 @@ use quietly_engine::{
 use quietly_noise::Key;
 
 use super::{
-    Trained,
+    KanModel,
+    config::{Average, KanConfig, NetworkNoise},
     network::Network,
     planning,
     query::NetworkQuery,
-    training::{Average, NetworkNoise, Training},
 };
 
 /// The question of every step.
 pub const GRADIENT: &str = "sum of clipped gradients";
 
-impl Algorithm for Training {
-    type Fitted = Trained;
+impl Algorithm for KanConfig {
+    type Fitted = KanModel;
 
     fn sampler(&self, _: Shape) -> Sampler {
         self.sampler
@@ -53,7 +53,7 @@ impl Algorithm for Training {
         plan.budget.neighbours() == Neighbours::ReplaceOne
     }
 
-    fn fit(&self, run: Run<'_, '_>) -> Result<Trained, Error> {
+    fn fit(&self, run: Run<'_, '_>) -> Result<KanModel, Error> {
         fit(self, run)
     }
 }
@@ -62,33 +62,33 @@ impl Algorithm for Training {
 ///
 /// # Errors
 ///
-/// [`Error::Parameter`] if batches have one size and the public number of rows is not the planned one; [`Error::Stopped`];
+/// [`Error::Parameter`] if batches have one size and the public number of rows is not the planned one; [`Error::Interrupted`];
 /// [`Error::Noise`] if there is no randomness. No row can cause an error.
-fn fit(training: &Training, run: Run<'_, '_>) -> Result<Trained, Error> {
-    let Run { plan, shape, range, backend, door, watch, .. } = run;
+fn fit(training: &KanConfig, run: Run<'_, '_>) -> Result<KanModel, Error> {
+    let Run { plan, shape, range, backend, releaser, watch, .. } = run;
     let mut network = Network::new(training.shape.clone(), training.seed)?;
     let neighbours = plan.budget.neighbours();
     let public = match neighbours {
         Neighbours::ReplaceOne => {
-            door.public_rows(neighbours, backend.count()?.map(|count| count as usize))
+            releaser.public_rows(neighbours, backend.count()?.map(|count| count as usize))
         }
         Neighbours::AddRemove => None,
     };
     if let (Sampler::FixedSize { rows, .. }, Some(found)) = (plan.sampler, public) {
         let want = "what the schema says, for batches of one size";
-        Error::unless(rows == found as u64, "number of rows", want, found)?;
+        Error::ensure(rows == found as u64, "number of rows", want, found)?;
     }
     let rows = public.map_or(shape.rows as f64, |n| n.max(1) as f64);
     let count = NetworkQuery::count(&network, range);
-    let used = run_query(backend, door, &Batch::All, &count)?.histogram().total();
-    door.count_rows(plan, shape.rows, used)?;
+    let used = run_query(backend, releaser, &Batch::All, &count)?.histogram().total();
+    releaser.count_rows(plan, shape.rows, used)?;
     if !plan.budget.is_private() {
-        return without_noise(training, network, (backend, range), door, watch);
+        return without_noise(training, network, (backend, range), releaser, watch);
     }
     training.fits_the_lattice(&network, plan)?;
-    backend.begin(&door.draw(plan.sampler))?;
+    backend.begin(&releaser.draw(plan.sampler))?;
     if training.noise == NetworkNoise::Tree {
-        door.aggregate_by_tree(GRADIENT);
+        releaser.aggregate_by_tree(GRADIENT);
     }
     let batch = rows * share(plan.sampler);
     let start = network.weights();
@@ -100,11 +100,11 @@ fn fit(training: &Training, run: Run<'_, '_>) -> Result<Trained, Error> {
         update: &mut update,
         average: training.average.of(training.steps, training.seed)?,
     };
-    let report = &mut |t| Ok(tell(watch, "step", t + 1, training.steps)?);
+    let report = &mut |t| Ok(report(watch, "step", t + 1, training.steps)?);
     let mut gradient = Gradient { network: &mut network, backend, range };
-    let weights = descent.run(start, &mut gradient, door, report)?;
+    let weights = descent.run(start, &mut gradient, releaser, report)?;
     network.set_weights(&weights);
-    Ok(Trained::new(network))
+    Ok(KanModel::new(network))
 }
 
 /// Sums of clipped gradients over the rows of a step.
@@ -115,10 +115,10 @@ struct Gradient<'a> {
 }
 
 impl ClippedGradient for Gradient<'_> {
-    fn sum(&mut self, at: &At<'_>, door: &mut Door) -> Result<StepSum, Error> {
+    fn sum(&mut self, at: &At<'_>, releaser: &mut Releaser) -> Result<StepSum, Error> {
         self.network.set_weights(at.weights);
         let query = NetworkQuery::gradients(self.network, self.range, at.clip);
-        let gradient = run_query(self.backend, door, &Batch::step(at.step), &query)?.sum();
+        let gradient = run_query(self.backend, releaser, &Batch::step(at.step), &query)?.sum();
         Ok(StepSum { gradient, norms: None })
     }
 }
@@ -127,9 +127,9 @@ impl ClippedGradient for Gradient<'_> {
 pub(super) fn share(sampler: Sampler) -> f64 {
     match sampler {
         Sampler::Poisson { rate, .. } => rate,
-        Sampler::Bins { bins, .. } => 1.0 / bins as f64,
+        Sampler::BallsAndBins { bins, .. } => 1.0 / bins as f64,
         Sampler::Cyclic { period, .. } => 1.0 / period as f64,
-        Sampler::Parts { steps } => 1.0 / steps as f64,
+        Sampler::Partition { steps } => 1.0 / steps as f64,
         Sampler::FixedSize { batch, rows, .. } => batch as f64 / rows as f64,
         _ => 1.0,
     }
@@ -152,7 +152,7 @@ impl Average {
 
 /// Steps with momentum, within a ball around the start.
 struct Momentum<'a> {
-    training: &'a Training,
+    training: &'a KanConfig,
     start: Vec<f64>,
     /// The mean of past gradients.
     direction: Vec<f64>,
@@ -161,7 +161,7 @@ struct Momentum<'a> {
 }
 
 impl<'a> Momentum<'a> {
-    fn new(training: &'a Training, start: Vec<f64>, whole: f64) -> Self {
+    fn new(training: &'a KanConfig, start: Vec<f64>, whole: f64) -> Self {
         Momentum { training, direction: vec![0.0; start.len()], start, whole }
     }
 }
@@ -186,22 +186,22 @@ impl Update for Momentum<'_> {
 
 /// The same without any noise: for plans that promise nothing.
 fn without_noise(
-    training: &Training,
+    training: &KanConfig,
     mut network: Network,
     (backend, range): (&mut dyn Backend, (f64, f64)),
-    door: &Door,
+    releaser: &Releaser,
     watch: &mut Watch<'_>,
-) -> Result<Trained, Error> {
-    let threads = door.threads();
-    door.plain(backend.rows()?, |rows| {
-        let rows = NetworkQuery::count(&network, range).prepared(rows.dense());
+) -> Result<KanModel, Error> {
+    let threads = releaser.threads();
+    releaser.plain(backend.rows()?, |rows| {
+        let rows = NetworkQuery::count(&network, range).quantized(rows.dense());
         let which: Vec<u32> = (0..rows.count() as u32).collect();
         let (mut weights, whole) = (network.weights(), rows.count().max(1) as f64 * training.clip);
         let mut update = Momentum::new(training, weights.clone(), whole);
         let average = training.average.of(training.steps, training.seed)?;
         let mut mean = descent::Mean::new(average, weights.len());
         for t in 0..training.steps {
-            tell(watch, "step", t + 1, training.steps)?;
+            report(watch, "step", t + 1, training.steps)?;
             let mut values = vec![0.0; training.shape.weights()];
             network.plain_sum(&rows, &which, threads, &mut values);
             update.step(t, &mut weights, &Released { values, std: 0.0, prefix: None });
@@ -209,7 +209,7 @@ fn without_noise(
             mean.take(t, &weights);
         }
         network.set_weights(&mean.of(weights));
-        Ok(Trained::new(network))
+        Ok(KanModel::new(network))
     })
 }
 

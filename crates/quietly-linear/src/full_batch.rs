@@ -1,6 +1,6 @@
 //! The default regression: whitened full-batch descent, robust first, with a high clip last.
 //!
-//! Every question to the data goes through the door under one of the names below; between them there is only
+//! Every question to the data goes through the releaser under one of the names below; between them there is only
 //! post-processing. Given the answers before it, each question is a sum of rows clipped to a known norm or a quantile, so
 //! the plan's charges compose (adaptive composition), and nothing else depends on a row.
 //!
@@ -18,10 +18,10 @@
 //!    rather than a wild one.
 use quietly_core::{
     budget::Budget,
-    charge::{Sampler, Stage, normal_quantile},
+    mechanism::{Sampler, Stage, normal_quantile},
     privacy_plan::PrivacyPlan,
-    progress::{Watch, tell},
-    release::Door,
+    progress::{Watch, report},
+    release::Releaser,
 };
 use quietly_engine::{
     algorithm::{Access, Algorithm, Run, Shape},
@@ -31,15 +31,15 @@ use quietly_engine::{
     histogram::{bin_value, decreasing_bins, geometric_bins, linear_bins},
     linalg::Square,
     link::Link,
-    metric::{Metric, Whitening},
     query::{ClippedGradients, QuerySum, SecondMoment, TargetBins, TargetHistogram},
     residual::{LEVEL, MEDIAN, Residual, TO_MEDIAN, unclipped},
+    target_scaling::TargetScaling,
     transform::RowTransform,
-    unit::Unit,
+    whitening::{Preconditioner, Whitening},
 };
 use serde::{Deserialize, Serialize};
 
-use crate::design::{Design, Reach};
+use crate::budget_split::{BudgetSplit, Learnable};
 
 pub const SCALE: &str = "scale of the target";
 pub const CENTRE: &str = "centre of the target";
@@ -64,19 +64,19 @@ pub struct FullBatch {
     pub link: Link,
     /// How the budget is divided.
     #[serde(flatten)]
-    pub design: Design,
+    pub design: BudgetSplit,
 }
 
 impl Algorithm for FullBatch {
     type Fitted = (f64, Vec<f64>);
 
     fn sampler(&self, _: Shape) -> Sampler {
-        Sampler::Full
+        Sampler::FullBatch
     }
 
     fn stages(&self, _: Shape, budget: Budget, noise_multiplier: f64) -> Vec<Stage> {
         match self.design.reach {
-            Reach::Nothing => Vec::new(),
+            Learnable::Nothing => Vec::new(),
             _ => self.design.stages(budget.neighbours(), noise_multiplier),
         }
     }
@@ -91,14 +91,14 @@ impl Algorithm for FullBatch {
     }
 
     fn fit(&self, run: Run<'_, '_>) -> Result<(f64, Vec<f64>), Error> {
-        let Run { plan, shape, range, backend, door, watch, .. } = run;
-        if self.design.reach == Reach::Nothing {
+        let Run { plan, shape, range, backend, releaser, watch, .. } = run;
+        if self.design.reach == Learnable::Nothing {
             return Ok((0.5 * range.0 + 0.5 * range.1, vec![0.0; shape.width]));
         }
-        let unit = Unit::new(self.link, range);
-        backend.begin(&door.draw(plan.sampler))?;
-        let (intercept, weights) = fit(self, (plan, shape), backend, &unit, door, watch)?;
-        Ok(unit.back(intercept, weights))
+        let unit = TargetScaling::new(self.link, range);
+        backend.begin(&releaser.draw(plan.sampler))?;
+        let (intercept, weights) = fit(self, (plan, shape), backend, &unit, releaser, watch)?;
+        Ok(unit.decode(intercept, weights))
     }
 }
 
@@ -107,8 +107,8 @@ fn fit(
     FullBatch { link, design }: &FullBatch,
     (plan, shape): (&PrivacyPlan, Shape),
     backend: &mut dyn Backend,
-    unit: &Unit,
-    door: &mut Door,
+    unit: &TargetScaling,
+    releaser: &mut Releaser,
     watch: &mut Watch<'_>,
 ) -> Result<(f64, Vec<f64>), Error> {
     let (width, link) = (shape.width, *link);
@@ -119,35 +119,43 @@ fn fit(
     let mut done = 0;
     let mut step = |watch: &mut Watch<'_>| {
         done += 1;
-        Ok(tell(watch, "step", done, steps)?)
+        Ok(report(watch, "step", done, steps)?)
     };
 
     // 1. The target.
-    let (scale, centre) = target((plan, shape), backend, unit, door)?;
-    if design.reach == Reach::Centre {
+    let (scale, centre) = target((plan, shape), backend, unit, releaser)?;
+    if design.reach == Learnable::Centre {
         return Ok((centre, vec![0.0; width]));
     }
     // max(u, 0) cannot be moved.
     let centre = if link == Link::Linear { centre } else { 0.0 };
 
     // 2. Whitening.
-    let norm = 1.1 * row_norm(width, backend, door)?;
+    let norm = 1.1 * row_norm(width, backend, releaser)?;
     let start = Whitening::new(width, CONSTANT, norm, shape.rows);
     let cuts: Vec<f64> = (0..design.whitenings)
         .map(|round| if round == 0 { norm } else { design.whitened_norm })
         .collect();
-    let whitening = whiten(start, &cuts, backend, door, &mut || step(watch))?;
+    let whitening = whiten(start, &cuts, backend, releaser, &mut || step(watch))?;
 
-    // 3. The metric.
+    // 3. The preconditioner.
     let stretch = Residual::polishing(link).stretch();
-    let noise = stretch * door.noise(LAST) / (design.final_steps as f64).sqrt();
-    let metric = Metric::new(whitening, shape.rows, noise);
+    let noise = stretch * releaser.noise(LAST) / (design.final_steps as f64).sqrt();
+    let preconditioner = Preconditioner::new(whitening, shape.rows, noise);
 
     // 4. Robust steps.
     let residual = Residual::approaching(link);
     let d = width + 1;
-    let (transform, unit, count) = (metric.transform(width), *unit, shape.rows as f64);
-    let mut session = Session { backend, door, metric: &metric, transform, unit, centre, count };
+    let (transform, unit, count) = (preconditioner.transform(width), *unit, shape.rows as f64);
+    let mut session = Session {
+        backend,
+        releaser,
+        preconditioner: &preconditioner,
+        transform,
+        unit,
+        centre,
+        count,
+    };
     let mut w = vec![0.0; d];
     let start = scale * (d as f64).sqrt();
     let grid = geometric_bins(start, -40, 8);
@@ -165,7 +173,7 @@ fn fit(
         // A clip at the median leaves half of the curvature.
         let (clip, far) = spiked.map_or((TO_MEDIAN * threshold, 2.0), |tail| (tail, 1.0));
         let (gradient, _) = session.gradient(ROBUST, clip, &w, residual)?;
-        let direction = metric.newton(residual, &w, &gradient);
+        let direction = preconditioner.newton(residual, &w, &gradient);
         w.iter_mut().zip(direction).for_each(|(w, x)| *w += far * x);
         if spiked.is_none() {
             let grid = decreasing_bins(threshold, design.threshold_depth);
@@ -175,7 +183,7 @@ fn fit(
 
     // 5. The high clip: as far as noise allows, but no farther than the residuals reach.
     let threshold = TO_MEDIAN * threshold;
-    let mut factor = metric.highest_clip;
+    let mut factor = preconditioner.highest_clip;
     if factor > 2.0 && spiked.is_none() {
         let normal = normal_quantile(0.5 * (1.0 + level)) / MEDIAN;
         let grid = geometric_bins(threshold, 0, 24);
@@ -188,7 +196,7 @@ fn fit(
     }
     let (clip, left) = spiked.map_or((threshold * factor, unclipped(factor)), |tail| (tail, 1.0));
     let gentle = |m: &f64| m / (1.0 + 0.02 * (m - 1.0)) / left;
-    let mut stepping = StepSize::new(metric.multipliers.iter().map(gentle).collect());
+    let mut stepping = StepSize::new(preconditioner.multipliers.iter().map(gentle).collect());
     let all = design.cheap_steps + design.final_steps;
     let mut average = Mean::new(Average::over(design.cheap_steps..all), d);
     let mut noises = Vec::new();
@@ -198,8 +206,8 @@ fn fit(
         let residual = if last { Residual::polishing(link) } else { residual };
         let purpose = if last { LAST } else { CHEAP };
         let (gradient, std) = session.gradient(purpose, clip, &w, residual)?;
-        let mut direction = metric.newton(residual, &w, &gradient);
-        direction.iter_mut().zip(&metric.multipliers).for_each(|(x, m)| *x /= m);
+        let mut direction = preconditioner.newton(residual, &w, &gradient);
+        direction.iter_mut().zip(&preconditioner.multipliers).for_each(|(x, m)| *x /= m);
         let std = std * residual.stretch();
         let momentum = if last { 0.0 } else { MOMENTUM };
         stepping.go(&mut w, direction, std, momentum);
@@ -209,18 +217,18 @@ fn fit(
     let w = average.of(w);
 
     // 6. Shrinkage, and back to the table's own columns.
-    let w = metric.shrink(w, &stepping.sizes, left, &noises);
-    let (weights, constant) = metric.unmap(&w);
+    let w = preconditioner.shrink(w, &stepping.sizes, left, &noises);
+    let (weights, constant) = preconditioner.unmap(&w);
     Ok((centre + constant * CONSTANT, weights))
 }
 
-/// The rows, and the door through which something about them is released.
+/// The rows, and the releaser through which something about them is released.
 struct Session<'a> {
     backend: &'a mut dyn Backend,
-    door: &'a mut Door,
-    metric: &'a Metric,
+    releaser: &'a mut Releaser,
+    preconditioner: &'a Preconditioner,
     transform: RowTransform,
-    unit: Unit,
+    unit: TargetScaling,
     centre: f64,
     count: f64,
 }
@@ -230,7 +238,7 @@ impl Session<'_> {
     fn gradients(&self, weights: &[f64], residual: Residual) -> ClippedGradients {
         ClippedGradients {
             transform: self.transform.clone(),
-            weights: self.metric.forth(weights),
+            weights: self.preconditioner.forth(weights),
             residual: Some(residual),
             unit: self.unit,
             centre: self.centre,
@@ -251,9 +259,9 @@ impl Session<'_> {
         let clip = clip.clamp(1e-250, 1e250);
         let query = ClippedGradients { clip: Some(clip), ..self.gradients(weights, residual) };
         let sum = self.run(&query)?.sum();
-        let (mut mean, std) = self.door.sum(purpose, sum)?;
+        let (mut mean, std) = self.releaser.sum(purpose, sum)?;
         mean.iter_mut().for_each(|g| *g /= self.count);
-        Ok((self.metric.back(mean), std / self.count))
+        Ok((self.preconditioner.back(mean), std / self.count))
     }
 
     /// The threshold below which about `level` of the gradients' norms lie.
@@ -268,11 +276,11 @@ impl Session<'_> {
         let query = self.gradients(weights, residual);
         let query = ClippedGradients { thresholds: Some(thresholds.to_vec()), ..query };
         let counts = self.run(&query)?.histogram();
-        Ok(bin_value(thresholds, self.door.quantile(purpose, level, counts)?))
+        Ok(bin_value(thresholds, self.releaser.quantile(purpose, level, counts)?))
     }
 
     fn run(&mut self, query: &ClippedGradients) -> Result<QuerySum, Error> {
-        run_query(self.backend, self.door, &Batch::All, query)
+        run_query(self.backend, self.releaser, &Batch::All, query)
     }
 }
 
@@ -281,7 +289,7 @@ pub fn whiten(
     mut whitening: Whitening,
     cuts: &[f64],
     backend: &mut dyn Backend,
-    door: &mut Door,
+    releaser: &mut Releaser,
     step: &mut dyn FnMut() -> Result<(), Error>,
 ) -> Result<Whitening, Error> {
     for (round, cut) in cuts.iter().enumerate() {
@@ -292,8 +300,8 @@ pub fn whiten(
             _ => transform,
         };
         let query = SecondMoment { transform, norm: *cut };
-        let moment = run_query(backend, door, &Batch::All, &query)?.sum();
-        let (upper, std) = door.sum(MOMENT, moment)?;
+        let moment = run_query(backend, releaser, &Batch::All, &query)?.sum();
+        let (upper, std) = releaser.sum(MOMENT, moment)?;
         whitening.refine(&Square::symmetric(width + 1, &upper), std);
     }
     Ok(whitening)
@@ -303,19 +311,19 @@ pub fn whiten(
 fn target(
     (plan, shape): (&PrivacyPlan, Shape),
     backend: &mut dyn Backend,
-    unit: &Unit,
-    door: &mut Door,
+    unit: &TargetScaling,
+    releaser: &mut Releaser,
 ) -> Result<(f64, f64), Error> {
     let wide = geometric_bins(1.0, -80, 1);
     let sizes = TargetHistogram { unit: *unit, bins: TargetBins::Sizes(wide.clone()) };
-    let counts = run_query(backend, door, &Batch::All, &sizes)?.histogram();
+    let counts = run_query(backend, releaser, &Batch::All, &sizes)?.histogram();
     // Every row has its target in one of the bins.
     let count = counts.total();
-    let scale = size(&wide, door.quantile(SCALE, LEVEL, counts)?);
-    door.count_rows(plan, shape.rows, count)?;
+    let scale = size(&wide, releaser.quantile(SCALE, LEVEL, counts)?);
+    releaser.count_rows(plan, shape.rows, count)?;
     let places = TargetHistogram { unit: *unit, bins: TargetBins::Centres(scale) };
-    let counts = run_query(backend, door, &Batch::All, &places)?.histogram();
-    Ok((scale, linear_bins(scale).0[door.quantile(CENTRE, 0.5, counts)?]))
+    let counts = run_query(backend, releaser, &Batch::All, &places)?.histogram();
+    Ok((scale, linear_bins(scale).0[releaser.quantile(CENTRE, 0.5, counts)?]))
 }
 
 /// The size of targets whose quantile lies in bin k; if that is nought, and most of them are 0, that of their range.
@@ -324,12 +332,16 @@ pub fn size(thresholds: &[f64], k: usize) -> f64 {
 }
 
 /// The private median of the norms of rows, the constant among their features.
-pub fn row_norm(width: usize, backend: &mut dyn Backend, door: &mut Door) -> Result<f64, Error> {
+pub fn row_norm(
+    width: usize,
+    backend: &mut dyn Backend,
+    releaser: &mut Releaser,
+) -> Result<f64, Error> {
     let thresholds = norms(width);
     let plain = RowTransform::plain(width, CONSTANT);
     let query = ClippedGradients::norms(plain, thresholds.clone());
-    let counts = run_query(backend, door, &Batch::All, &query)?.histogram();
-    Ok(bin_value(&thresholds, door.quantile(NORM, 0.5, counts)?))
+    let counts = run_query(backend, releaser, &Batch::All, &query)?.histogram();
+    Ok(bin_value(&thresholds, releaser.quantile(NORM, 0.5, counts)?))
 }
 
 /// From the least norm a row can have to the greatest, in eighth powers of two.

@@ -4,8 +4,8 @@
 //! * [`full_batch`] is the default, [`one_pass`] reads every row once; [`design`] splits their budget.
 //! * [`recipes`] has the papers' algorithms, one file each.
 //! * [`exact`] is least squares without noise.
-pub mod design;
-pub mod exact;
+pub mod budget_split;
 pub mod full_batch;
+pub mod least_squares;
 pub mod one_pass;
-pub mod recipes;
+pub mod papers;

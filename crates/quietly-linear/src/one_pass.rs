@@ -11,10 +11,10 @@
 use quietly_accounting::Neighbours;
 use quietly_core::{
     budget::Budget,
-    charge::{Charge, Sampler, Stage},
+    mechanism::{PlannedRelease, Sampler, Stage},
     privacy_plan::PrivacyPlan,
-    progress::{Watch, tell},
-    release::Door,
+    progress::{Watch, report},
+    release::Releaser,
     rows_used::ROWS_USED,
 };
 use quietly_engine::{
@@ -27,8 +27,8 @@ use quietly_engine::{
     link::Link,
     query::{ClippedGradients, Combined, SecondMoment, TargetBins, TargetHistogram},
     residual::{LEVEL, Residual, TO_MEDIAN, unclipped},
+    target_scaling::TargetScaling,
     transform::RowTransform,
-    unit::Unit,
 };
 use serde::{Deserialize, Serialize};
 
@@ -95,7 +95,7 @@ impl OnePass {
 
     fn check_steps(&self) -> Result<(), Error> {
         let fine = (10..=1000).contains(&self.steps);
-        Error::unless(fine, "steps", "from 10 to 1000 for one pass", self.steps)
+        Error::ensure(fine, "steps", "from 10 to 1000 for one pass", self.steps)
     }
 
     /// The steps at the end.
@@ -108,16 +108,16 @@ impl Algorithm for OnePass {
     type Fitted = (f64, Vec<f64>);
 
     fn sampler(&self, _: Shape) -> Sampler {
-        Sampler::Allocation { steps: self.steps }
+        Sampler::RandomAllocation { steps: self.steps }
     }
 
     /// A step as a whole is 1/noise-GDP for a row that is there or not.
     fn stages(&self, _: Shape, _: Budget, noise: f64) -> Vec<Stage> {
         let counts = self.counts_rows;
-        let sum = |purpose: &str, share: f64| Charge::sum(purpose, noise / share.sqrt());
+        let sum = |purpose: &str, share: f64| PlannedRelease::sum(purpose, noise / share.sqrt());
         // The theorem wants the price of a row that is there or not, under either relation.
         let choice = |purpose: &str, level: f64, share: f64| {
-            Charge::quantile(purpose, level, share.sqrt() / noise, Neighbours::AddRemove)
+            PlannedRelease::quantile(purpose, level, share.sqrt() / noise, Neighbours::AddRemove)
         };
         let [scale, norm] = SCALES.map(|share| if counts { share * (1.0 - COUNT) } else { share });
         let mut scales = vec![choice(SCALE, LEVEL, scale), choice(NORM, 0.5, norm)];
@@ -154,11 +154,11 @@ impl Algorithm for OnePass {
     }
 
     fn fit(&self, run: Run<'_, '_>) -> Result<(f64, Vec<f64>), Error> {
-        let Run { plan, shape, range, backend, door, watch, .. } = run;
-        let unit = Unit::new(self.link, range);
-        backend.begin(&door.draw(plan.sampler))?;
-        let (intercept, weights) = fit(self, (plan, shape), backend, &unit, door, watch)?;
-        Ok(unit.back(intercept, weights))
+        let Run { plan, shape, range, backend, releaser, watch, .. } = run;
+        let unit = TargetScaling::new(self.link, range);
+        backend.begin(&releaser.draw(plan.sampler))?;
+        let (intercept, weights) = fit(self, (plan, shape), backend, &unit, releaser, watch)?;
+        Ok(unit.decode(intercept, weights))
     }
 }
 
@@ -167,8 +167,8 @@ fn fit(
     layout: &OnePass,
     (plan, shape): (&PrivacyPlan, Shape),
     backend: &mut dyn Backend,
-    unit: &Unit,
-    door: &mut Door,
+    unit: &TargetScaling,
+    releaser: &mut Releaser,
     watch: &mut Watch<'_>,
 ) -> Result<(f64, Vec<f64>), Error> {
     let (width, d) = (shape.width, shape.width + 1);
@@ -177,7 +177,7 @@ fn fit(
     let mut at = 0;
     let mut step = |watch: &mut Watch<'_>| {
         at += 1;
-        tell(watch, "step", at, steps).map(|()| Batch::step(at - 1))
+        report(watch, "step", at, steps).map(|()| Batch::step(at - 1))
     };
 
     // Scales: medians of |y| and of the rows' norms.
@@ -187,24 +187,25 @@ fn fit(
     let sizes = TargetHistogram { unit: *unit, bins: TargetBins::Sizes(wide.clone()) };
     let lengths = ClippedGradients::norms(plain.clone(), norms.clone());
     let both = Combined::new(vec![Box::new(sizes), Box::new(lengths)]);
-    let (_, counts) = run_query(backend, door, &now, &both)?.split();
+    let (_, counts) = run_query(backend, releaser, &now, &both)?.split();
     let Ok([sizes, lengths]) = <[_; 2]>::try_from(counts) else { unreachable!("two histograms") };
     let count = sizes.total();
-    let scale = size(&wide, door.quantile(SCALE, LEVEL, sizes)?);
-    let norm = 1.1 * bin_value(&norms, door.quantile(NORM, 0.5, lengths)?);
-    door.count_rows(plan, shape.rows, count)?;
+    let scale = size(&wide, releaser.quantile(SCALE, LEVEL, sizes)?);
+    let norm = 1.1 * bin_value(&norms, releaser.quantile(NORM, 0.5, lengths)?);
+    releaser.count_rows(plan, shape.rows, count)?;
 
     // The median of y, on a grid of that size.
     let now = step(watch)?;
     let places = TargetHistogram { unit: *unit, bins: TargetBins::Centres(scale) };
-    let counts = run_query(backend, door, &now, &places)?.histogram();
-    let centre = linear_bins(scale).0[door.quantile(CENTRE, 0.5, counts)?];
+    let counts = run_query(backend, releaser, &now, &places)?.histogram();
+    let centre = linear_bins(scale).0[releaser.quantile(CENTRE, 0.5, counts)?];
     let centre = if link == Link::Linear { centre } else { 0.0 };
 
     // The second moment of rows cut to that norm.
     let now = step(watch)?;
-    let moment = run_query(backend, door, &now, &SecondMoment { transform: plain, norm })?.sum();
-    let (upper, std) = door.sum(MOMENT, moment)?;
+    let moment =
+        run_query(backend, releaser, &now, &SecondMoment { transform: plain, norm })?.sum();
+    let (upper, std) = releaser.sum(MOMENT, moment)?;
     let space = Space::new(&Square::symmetric(d, &upper), std, share);
 
     // The descent.
@@ -227,7 +228,7 @@ fn fit(
             if t > ROBUST_STEPS + last_steps / 2 { Residual::polishing(link) } else { residual };
         // The high clip: as far as noise allows; robust steps clip at the median.
         let factor =
-            if last { space.highest_clip(door.noise(LAST), last_steps, share) } else { 1.0 };
+            if last { space.highest_clip(releaser.noise(LAST), last_steps, share) } else { 1.0 };
         let clip = if spiked { threshold } else { TO_MEDIAN * threshold * factor };
         let clip = clip.clamp(1e-250, 1e250);
         let query = ClippedGradients {
@@ -240,10 +241,10 @@ fn fit(
             lattice_clip: None,
             thresholds: (!last).then(|| thresholds.clone()),
         };
-        let (sum, counts) = run_query(backend, door, &now, &query)?.split();
+        let (sum, counts) = run_query(backend, releaser, &now, &query)?.split();
         if let Some(sum) = sum.into_iter().next() {
             let purpose = if last { LAST } else { ROBUST };
-            let (gradient, std) = door.sum(purpose, sum)?;
+            let (gradient, std) = releaser.sum(purpose, sum)?;
             let left = match () {
                 () if spiked => 1.0,
                 () if last => unclipped(factor),
@@ -262,7 +263,7 @@ fn fit(
             // After a first threshold that is none, the next is that of the tail.
             let tail = t == 1 && is_least(threshold);
             let level = if tail { TAIL } else { LEVEL };
-            let found = bin_value(&thresholds, door.quantile(purpose, level, counts)?);
+            let found = bin_value(&thresholds, releaser.quantile(purpose, level, counts)?);
             threshold = if spiked { threshold } else { found };
             spiked |= tail && !is_least(found);
             let wide = t == 0 && is_least(threshold);

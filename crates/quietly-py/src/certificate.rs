@@ -62,7 +62,7 @@ impl Certificate {
         self.0.curve.clone()
     }
 
-    /// About how many rows were used, with noise: a dict of about, deviation, declared and laplace (the kind of noise); None for older files.
+    /// MethodInfo how many rows were used, with noise: a dict of about, deviation, declared and laplace (the kind of noise); None for older files.
     #[getter]
     fn rows_used<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(used) = &self.0.rows_used else { return Ok(None) };
@@ -131,7 +131,7 @@ impl Certificate {
 
 /// Refuses certificates that were changed.
 pub(crate) fn check(certificate: &quietly::Certificate) -> PyResult<()> {
-    if certificate.adds_up() {
+    if certificate.is_consistent() {
         return Ok(());
     }
     let why = "the questions that this certificate lists do not cost what it says: it was changed, or another version made it";

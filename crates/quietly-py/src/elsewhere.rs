@@ -6,7 +6,7 @@ use std::{
 
 use pyo3::{prelude::*, types::PyBytes};
 use quietly::{
-    Draw, Elsewhere, Encoding, Error, Foreign, Model, Paid, Plan, Private, Sampler, Watch,
+    BackendInput, Draw, Encoding, Error, Foreign, Model, Paid, Plan, Private, Sampler, Watch,
     backend::{Backend, Batch, ReadSpec},
     decode_query,
     query::{Query, QuerySum},
@@ -74,7 +74,7 @@ impl There {
         empty: &Table,
         (plan, encoding): (&Plan, &Encoding),
     ) -> PyResult<Self> {
-        plan.asks_every_row().map_err(raise)?;
+        plan.check_every_row().map_err(raise)?;
         if empty.source.is_sparse() {
             let message = "rows that are elsewhere hold numbers and texts, and no lists: give each of them a column";
             return Err(exception("ColumnTypesError", message, None));
@@ -92,15 +92,16 @@ impl There {
         (paid, threads): (Paid, usize),
         watch: &mut Watch<'_>,
     ) -> Result<Model, Error> {
-        let mut from = Elsewhere { backend: self, public: None, allocation: None, journal: None };
-        plan.fit_elsewhere(&mut from, encoding, unit, paid, threads, watch)
+        let mut from =
+            BackendInput { backend: self, public: None, allocation: None, journal: None };
+        plan.fit_on(&mut from, encoding, unit, paid, threads, watch)
     }
 
     /// What Python answered; if it raised, that is kept.
     fn heard<T>(&mut self, answer: PyResult<T>) -> Result<T, Error> {
         answer.map_err(|error| {
             self.raised = Some(error);
-            Error::Stopped
+            Error::Interrupted
         })
     }
 
@@ -116,7 +117,7 @@ impl Backend for There {
         // are charged.
         let (name, want) = ("method", "one that sums every row in every step");
         match draw.sampler() {
-            Sampler::Full => Ok(()),
+            Sampler::FullBatch => Ok(()),
             sampler => Err(Error::Parameter { name, want, got: sampler.to_string() }),
         }
     }

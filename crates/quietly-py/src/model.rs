@@ -5,7 +5,7 @@ use pyo3::{
     prelude::*,
     types::{PyByteArray, PyBytes, PyDict},
 };
-use quietly::{Curves, Paid, Places, Reads, classify, evaluate, evaluate_classes, predict};
+use quietly::{Curves, FitInput, Paid, Places, classify, evaluate, evaluate_classes, predict};
 
 use crate::{
     certificate::{self, Certificate},
@@ -60,7 +60,8 @@ impl Model {
             let fitted = watched(py, wishes.tell()?, |watch| match &mut there {
                 Some(there) => there.fit(planned, unit, (paid, threads), watch),
                 None => {
-                    let reads = Reads { source: &table.source, public: None, encoding: &encoding };
+                    let reads =
+                        FitInput { source: &table.source, public: None, encoding: &encoding };
                     plan.fit_from(reads, unit, paid, threads, watch)
                 }
             });
@@ -77,13 +78,13 @@ impl Model {
         })
     }
 
-    /// Reads a model file.
+    /// FitInput a model file.
     #[staticmethod]
     fn read(path: PathBuf) -> PyResult<Self> {
         guard(|| Ok(Model(quietly::Model::read(&path).map_err(raise)?)))
     }
 
-    /// Reads the bytes of a model file.
+    /// FitInput the bytes of a model file.
     #[staticmethod]
     fn of_bytes(bytes: &[u8]) -> PyResult<Self> {
         guard(|| Ok(Model(quietly::Model::from_json(bytes, "what was pickled").map_err(raise)?)))

@@ -1,6 +1,6 @@
 //! The best of a random number of trials.
 use pyo3::{prelude::*, types::PyDict};
-use quietly::{Encoding, Reads, Tuning, Validation};
+use quietly::{Encoding, FitInput, Tuning, Validation};
 
 use crate::{
     errors::{exception, raise},
@@ -79,7 +79,7 @@ fn tune(
         (None, None) => unreachable!("one or the other"),
     };
     let held = if public { Validation::Public(held) } else { Validation::Private(held) };
-    let reads = Reads { source: train, public: None, encoding: &encoding };
+    let reads = FitInput { source: train, public: None, encoding: &encoding };
     let (place, score, mut model) = watched(py, first.tell()?, |watch| {
         tuning.run(reads, held, &schema.inner.unit, paid, threads, watch)
     })?;

@@ -1,7 +1,7 @@
 //! The closed list of algorithms, and the one `match` over it.
 use quietly_core::{
     budget::Budget,
-    charge::{Sampler, Stage},
+    mechanism::{Sampler, Stage},
     privacy_plan::PrivacyPlan,
 };
 use quietly_engine::{
@@ -11,18 +11,18 @@ use quietly_engine::{
 };
 use quietly_glm::{
     ConvexFit, Localisation, Minimiser, NoisyGradients, ObjectivePerturbation, OutputPerturbation,
-    Program, Weights,
+    Problem, Weights,
 };
-use quietly_kan::{Trained, Training};
+use quietly_kan::{KanConfig, KanModel};
 use quietly_linear::{
-    exact::LeastSquares,
     full_batch::FullBatch,
+    least_squares::LeastSquares,
     one_pass::OnePass,
-    recipes::{AdaSsp, BoostedAdaSsp, Paper, Recipe, TukeyEm},
+    papers::{AdaSsp, BoostedAdaSsp, Paper, Recipe, TukeyEm},
 };
 use serde::{Deserialize, Serialize};
 
-use crate::method::Method;
+use crate::methods::Method;
 
 /// An algorithm with its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ pub enum AnyAlgorithm {
     /// The minimiser of a convex problem, without noise.
     Minimiser(ConvexFit<Minimiser>),
     /// A Kolmogorov-Arnold network.
-    Kan(Training),
+    Kan(KanConfig),
 }
 
 /// What a fit gives.
@@ -66,7 +66,7 @@ pub enum Fitted {
     /// Intercepts and weights.
     Weights(Weights),
     /// A network.
-    Network(Trained),
+    Network(KanModel),
 }
 
 impl From<(f64, Vec<f64>)> for Fitted {
@@ -81,8 +81,8 @@ impl From<Weights> for Fitted {
     }
 }
 
-impl From<Trained> for Fitted {
-    fn from(network: Trained) -> Self {
+impl From<KanModel> for Fitted {
+    fn from(network: KanModel) -> Self {
         Fitted::Network(network)
     }
 }
@@ -110,7 +110,7 @@ from!(
     OutputPerturbation(ConvexFit<OutputPerturbation>),
     Localisation(ConvexFit<Localisation>),
     Minimiser(ConvexFit<Minimiser>),
-    Kan(Training),
+    Kan(KanConfig),
 );
 
 /// The one `match`: the same for every algorithm.
@@ -187,7 +187,7 @@ impl AnyAlgorithm {
     }
 
     /// The convex problem, if it solves one.
-    pub fn problem(&self) -> Option<&Program> {
+    pub fn problem(&self) -> Option<&Problem> {
         match self {
             AnyAlgorithm::ObjectivePerturbation(fit) => Some(&fit.problem),
             AnyAlgorithm::NoisyGradients(fit) => Some(&fit.problem),

@@ -11,16 +11,16 @@
 //! All tables are made up here: an audit reads nobody's data and spends nothing. A mechanism that keeps its promise is
 //! accused with chance [`FALSE_ACCUSATION`] at most.
 pub use canary::{Canary, FALSE_ACCUSATION, Sighting, canary, canary_in_fits};
-pub use claim::Claim;
 pub use mechanism::{Broken, Mechanism, Scheme};
 pub use tracing::{Mean, Tracing, tracing};
+pub use tradeoff_curve::Claim;
 
 mod canary;
-mod claim;
-mod limits;
+mod confidence;
 mod mechanism;
+mod synthetic;
 mod tracing;
-mod world;
+mod tradeoff_curve;
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +29,7 @@ mod tests;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing was seen that the claim does not allow. That is no proof.
-    Within,
+    BallIntersection,
     /// More was seen than the claim allows: it is wrong, but for the stated chance.
     Caught,
 }
@@ -38,7 +38,7 @@ impl Verdict {
     /// The word used on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
-            Verdict::Within => "within the claim",
+            Verdict::BallIntersection => "within the claim",
             Verdict::Caught => "caught",
         }
     }

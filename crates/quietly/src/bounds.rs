@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 use quietly_accounting::Neighbours;
 use quietly_core::{
     budget::Budget,
-    charge::{Charge, Mechanism, Stage},
+    mechanism::{Mechanism, PlannedRelease, Stage},
     paid::Paid,
-    release::{BoundedSum, Door, Histogram, Sensitivity},
+    release::{BoundedSum, Histogram, Releaser, Sensitivity},
 };
 use quietly_data::{Block, Encoding, Private, Rule, Schema, Source};
 use quietly_engine::{
@@ -58,7 +58,7 @@ pub fn private_range(
 /// # Errors
 ///
 /// As [`private_range`], and whatever the backend fails with.
-pub fn private_range_elsewhere(
+pub fn private_range_on(
     backend: &mut dyn Backend,
     column: &str,
     rows: u64,
@@ -69,7 +69,7 @@ pub fn private_range_elsewhere(
     let key = paid.spend(budget)?;
     let mut choice = Choice::new(column, rows, epsilon, key, 1);
     let query = ValueHistogram { scale: 2.0_f64.powi(REACH), thresholds: grid() };
-    let counts = run_query(backend, &mut choice.door, &Batch::All, &query)?.histogram();
+    let counts = run_query(backend, &mut choice.releaser, &Batch::All, &query)?.histogram();
     choice.range(counts)
 }
 
@@ -86,16 +86,16 @@ pub fn range_reading(columns: &[String], column: &str) -> Result<ReadSpec, Error
 fn epsilon_of_one_row(budget: Budget) -> Result<f64, Error> {
     let epsilon = budget.of_one_row()?.epsilon();
     let want = "from 0.001 to 100 for one row";
-    Error::unless((1e-3..=100.0).contains(&epsilon), "epsilon", want, epsilon)?;
-    Error::unless(budget.is_pure(), "delta", "0 for a range", budget.delta())?;
+    Error::ensure((1e-3..=100.0).contains(&epsilon), "epsilon", want, epsilon)?;
+    Error::ensure(budget.is_pure(), "delta", "0 for a range", budget.delta())?;
     let (own, other) = (Neighbours::AddRemove, budget.neighbours());
-    Error::unless(own == other, "neighbours", "add-remove for a range", other.name())?;
+    Error::ensure(own == other, "neighbours", "add-remove for a range", other.name())?;
     Ok(epsilon)
 }
 
-/// The choice of a range, and the door for it.
+/// The choice of a range, and the releaser for it.
 struct Choice {
-    door: Door,
+    releaser: Releaser,
     rows: u64,
     level: f64,
     /// The names of the releases: lower end, upper end, count.
@@ -107,30 +107,30 @@ impl Choice {
         let level = edge(rows, epsilon);
         let selection = |level: f64| {
             let each = 0.5 * (1.0 - NUMBERS) * epsilon;
-            Mechanism::Selection { add_remove: each, replace_one: each / level.max(1.0 - level) }
+            Mechanism::Exponential { add_remove: each, replace_one: each / level.max(1.0 - level) }
         };
-        let charge = |purpose: &str, level| Charge {
+        let charge = |purpose: &str, level| PlannedRelease {
             purpose: format!("{purpose} end of {column}"),
             mechanism: selection(level),
             times: 1,
         };
         let numbers = format!("numbers in {column}");
         let share = NUMBERS * epsilon * (1.0 - 1e-12);
-        let count = Charge::laplace(&numbers, share, Neighbours::AddRemove);
-        let charges = [charge("lower", level), charge("upper", 1.0 - level), count];
-        let names = charges.each_ref().map(|charge| charge.purpose.clone());
-        let door = Door::new(key, &[Stage::new("range", 1, charges.to_vec())], threads);
-        Choice { door, rows, level, names }
+        let count = PlannedRelease::laplace(&numbers, share, Neighbours::AddRemove);
+        let releases = [charge("lower", level), charge("upper", 1.0 - level), count];
+        let names = releases.each_ref().map(|charge| charge.purpose.clone());
+        let releaser = Releaser::new(key, &[Stage::new("range", 1, releases.to_vec())], threads);
+        Choice { releaser, rows, level, names }
     }
 
     /// The range, from how many values lie in each bin of the grid.
     fn range(mut self, counts: Histogram) -> Result<Option<(f64, f64)>, Error> {
-        let (grid, door, [lower, upper, numbers]) = (grid(), &mut self.door, &self.names);
+        let (grid, releaser, [lower, upper, numbers]) = (grid(), &mut self.releaser, &self.names);
         let total = counts.total().map(|total| vec![total as i64]);
-        let low = door.quantile(lower, self.level, counts.copy())?;
-        let high = door.quantile(upper, 1.0 - self.level, counts)?;
+        let low = releaser.quantile(lower, self.level, counts.copy())?;
+        let high = releaser.quantile(upper, 1.0 - self.level, counts)?;
         let what = BoundedSum::new(total, Sensitivity::l1(1.0, 1.0));
-        let (count, scale) = door.sum(numbers, what)?;
+        let (count, scale) = releaser.sum(numbers, what)?;
         if count[0] + 4.0 * scale < 0.1 * self.rows as f64 {
             return Ok(None);
         }
@@ -163,7 +163,7 @@ pub fn public_range(source: &Source, column: &str, threads: usize) -> Result<(f6
         low = low.min(x);
         high = high.max(x);
     })?;
-    Error::unless(low < high, "column", "one with at least two different numbers", column)?;
+    Error::ensure(low < high, "column", "one with at least two different numbers", column)?;
     Ok((low, high))
 }
 

@@ -22,7 +22,7 @@ mod tests;
 ///
 /// # Errors
 ///
-/// [`Error::Data`] if the table cannot be read, [`Error::Stopped`] if `each` said so.
+/// [`Error::Data`] if the table cannot be read, [`Error::Interrupted`] if `each` said so.
 pub fn predict(
     model: &Model,
     source: &Source,
@@ -48,7 +48,7 @@ pub fn classify(
 }
 
 fn expect_classifier(model: &Model) -> Result<(), Error> {
-    Error::unless(model.link.is_classifier(), "model", "a classifier", model.link.name())
+    Error::ensure(model.link.is_classifier(), "model", "a classifier", model.link.name())
 }
 
 fn apply<T>(
@@ -67,7 +67,7 @@ fn apply<T>(
         stopped = on.is_break();
         on
     })?;
-    if stopped { Err(Error::Stopped) } else { Ok(()) }
+    if stopped { Err(Error::Interrupted) } else { Ok(()) }
 }
 
 /// Hands every row and its target to `each`, in order.
@@ -87,7 +87,7 @@ fn rows(
         stopped = on.is_break();
         on
     })?;
-    if stopped { Err(Error::Stopped) } else { Ok(()) }
+    if stopped { Err(Error::Interrupted) } else { Ok(()) }
 }
 
 /// Lattice units per unit of an entry.

@@ -217,7 +217,7 @@ impl Page<'_> {
         add(&mut html, "<table class=\"questions\">");
         add(&mut html, "<tr><th>part</th><th>times</th><th>question</th><th>how</th></tr>");
         for stage in &self.stages {
-            for charge in &stage.charges {
+            for charge in &stage.releases {
                 let question = format!("{}{}", charge.purpose, stage.whom(charge));
                 let cells =
                     [stage.name.clone(), stage.steps.to_string(), question, self.how(charge)];

@@ -13,7 +13,7 @@
 //! let plan = Regression::new(Link::Linear).plan(2000, 1, Budget::new(1.0, 1e-5)?)?;
 //! assert!(plan.epsilon() <= 1.0);
 //!
-//! // One run through the release door. Targets are known to lie within [-10, 10].
+//! // One run through the release releaser. Targets are known to lie within [-10, 10].
 //! let quiet = &mut |_| ControlFlow::Continue(());
 //! let (intercept, weights) = plan.run(&table, (-10.0, 10.0), Key::from_os()?, 2, quiet)?;
 //! assert!((weights[0] - 3.0).abs() < 1.0 && (intercept - 1.0).abs() < 1.0);
@@ -36,14 +36,14 @@
 //!   was charged to a ledger, or deliberately was not.
 //! * [`Tuning`] chooses among candidates at one price.
 //! * [`audit`] attacks plans and mechanisms on made-up tables: a lower bound on ε, beside the proven upper one.
-//! * [`Backend`](backend::Backend) sums a [`Query`](query::Query) over the rows of a table: [`Plan::fit_elsewhere`] runs on any
-//!   backend, [`Prepared`] tables are grouped by secret step so that a run reads them once, and a [`Journal`] lets a run resume.
+//! * [`Backend`](backend::Backend) sums a [`Query`](query::Query) over the rows of a table: [`Plan::fit_on`] runs on any
+//!   backend, [`PartitionedTable`] tables are grouped by secret step so that a run reads them once, and a [`Checkpoint`] lets a run resume.
 //! * [`Error`] is the error of models and tables. Budgets, ledgers and certificates have [`CoreError`], which turns into it.
 //!
 //! # What is promised
 //!
 //! Whatever happens to one row, the released model's law changes by no more than the certificate says. Rows are
-//! touched through one door (`release.rs`), which adds the planned noise and nothing less. No row can cause an
+//! touched through one releaser (`release.rs`), which adds the planned noise and nothing less. No row can cause an
 //! error or appear in one. Sums are exact integers: the same seed gives the same bits for any number of threads
 //! and for any split of the rows into files.
 pub use quietly_accounting::Neighbours;
@@ -51,18 +51,18 @@ pub use quietly_core::{
     allocation::Allocation,
     budget::Budget,
     certificate::Certificate,
-    charge::{Charge, Mechanism, Mixing, Sampler, Stage},
+    checkpoint::{Checkpoint, PlanDigest},
     cores::forbid_core_files,
     disk,
     draw::Draw,
     error::Error as CoreError,
-    journal::{Journal, PlanDigest},
     ledger::{Ledger, Run, Spending},
+    mechanism::{Correlation, Mechanism, PlannedRelease, Sampler, Stage},
     paid::Paid,
     privacy_plan::{PrivacyPlan, UncheckedPlan},
+    private_selection::PrivateSelection,
     progress::{Progress, Watch},
     rows_used::RowsUsed,
-    selection::Tuned,
 };
 pub use quietly_data::{
     Encoding, Error as DataError, Feature, Format, Kind, LedgerSettings, Missing, Notation,
@@ -73,24 +73,24 @@ pub use quietly_engine::{
     algorithm::{Access, Shape},
     backend,
     error::Error,
-    expand::Expansion,
+    expansion::Expansion,
     link::Link,
-    prepared::{Grouped, Prepared, Preparing},
+    partitioned::{Grouped, PartitionedTable, Partitioning},
     query, remote,
     residual::Residual,
     wire::{Build, Foreign, from_bytes, opened, sealed, to_bytes},
 };
 pub use quietly_glm::{
     ConvexFit, Growth, Localisation, Loss, Minimiser, NoisyGradients, ObjectivePerturbation,
-    OutputPerturbation, Program, Regulariser, RowMap, Set, Weights,
+    OutputPerturbation, Problem, Regulariser, RowMap, Set, Weights,
 };
 pub use quietly_kan as kan;
 pub use quietly_linear::{
-    design::{Design, Reach, Shares},
-    exact::LeastSquares,
+    budget_split::{BudgetSplit, Learnable, Shares},
     full_batch::FullBatch,
+    least_squares::LeastSquares,
     one_pass::OnePass,
-    recipes::{
+    papers::{
         AdaSsp, Averaging, BoostedAdaSsp, Clip, Noise, Pace, Paper, Recipe, Sampling, TukeyEm,
     },
 };
@@ -98,17 +98,17 @@ pub use quietly_noise::Key;
 
 pub use crate::{
     any_algorithm::{AnyAlgorithm, Fitted},
-    bounds::{private_range, private_range_elsewhere, public_range, range_reading},
-    curves::{ColumnCurves, Curves, Places},
+    bounds::{private_range, private_range_on, public_range, range_reading},
     evaluate::{
         Bin, ClassScores, Scores, classify, evaluate, evaluate_classes, evaluate_classes_privately,
         evaluate_privately, predict,
     },
     label::Label,
-    method::{About, Method},
+    methods::{Method, MethodInfo},
     model::{Affine, Classified, Model, certificate_from_json},
     moments::Moments,
-    plan::{Convex, Elsewhere, Plan, PlanRecord, Reads, Regression},
+    partial_dependence::{ColumnCurves, Curves, Places},
+    plan::{BackendInput, Convex, FitInput, Plan, PlanRecord, Regression},
     queries::decode_query,
     spec::{
         Family, ModelSpec, PARAMETERS, ParameterGroup, ParameterInfo, ParameterKind,
@@ -121,13 +121,13 @@ pub use crate::{
 mod any_algorithm;
 pub mod audit;
 mod bounds;
-mod curves;
 pub mod diagnose;
 mod evaluate;
 mod label;
-mod method;
+mod methods;
 mod model;
 mod moments;
+mod partial_dependence;
 mod plan;
 mod queries;
 mod spec;

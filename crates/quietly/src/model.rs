@@ -4,12 +4,12 @@
 use quietly_core::certificate::Certificate;
 use quietly_data::Encoding;
 use quietly_engine::{
-    expand::{Expansion, Prepared},
+    expansion::{Expansion, PartitionedTable},
     link::Link,
-    unit::Unit,
+    target_scaling::TargetScaling,
 };
 use quietly_glm::RowMap;
-use quietly_kan::Trained;
+use quietly_kan::KanModel;
 use serde::{Deserialize, Serialize};
 
 use crate::{any_algorithm::Fitted, plan::PlanRecord};
@@ -57,13 +57,13 @@ pub struct Model {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expansion: Option<Expansion>,
     #[serde(skip)]
-    prepared: Prepared,
+    prepared: PartitionedTable,
     /// How a row of features, perhaps expanded, comes to the weights, if not as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<RowMap>,
     /// The network, if it is one: then there are no weights beside it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub network: Option<Trained>,
+    pub network: Option<KanModel>,
     /// What was planned before the data was read.
     pub plan: PlanRecord,
     /// What was promised, and why.
@@ -105,7 +105,7 @@ impl Model {
             intercepts,
             weights: weights.concat(),
             expansion,
-            prepared: Prepared::default(),
+            prepared: PartitionedTable::default(),
             rows: learnt.rows,
             network,
             plan,
@@ -123,12 +123,12 @@ impl Model {
         if let Some(network) = &self.network {
             let range = self.encoding.target().map_or((-1.0, 1.0), |t| (t.lo, t.hi));
             let score = finite(network.scores(features)[0]);
-            return finite(Unit::new(self.link, range).back(score, Vec::new()).0);
+            return finite(TargetScaling::new(self.link, range).decode(score, Vec::new()).0);
         }
         self.link.apply(sum(&self.weights, &self.mapped(features), self.intercept))
     }
 
-    fn check_network(&self, network: &Trained, classes: usize) -> Result<(), &'static str> {
+    fn check_network(&self, network: &KanModel, classes: usize) -> Result<(), &'static str> {
         let (shape, outputs) = (network.shape(), network.shape().loss.outputs());
         match self.link {
             _ if self.version < NETWORKS => Err("its \"version\" does not know networks"),

@@ -10,11 +10,11 @@ use std::ops::ControlFlow;
 use quietly_core::{
     budget::Budget,
     certificate::Certificate,
-    charge::{Sampler, one_sum},
     lattice::clamped,
+    mechanism::{Sampler, one_sum},
     paid::Paid,
     progress::{Progress, Watch},
-    release::{BoundedSum, Door, Sensitivity},
+    release::{BoundedSum, Releaser, Sensitivity},
 };
 use quietly_data::{Encoding, Kind, Private, Source};
 use quietly_engine::error::Error;
@@ -32,9 +32,9 @@ pub struct Moments {
     pub column: String,
     /// Its public range: whatever lies beyond counts as its end.
     pub range: (f64, f64),
-    /// About the mean.
+    /// MethodInfo the mean.
     pub mean: f64,
-    /// About the standard deviation, and never so small that it would be noise.
+    /// MethodInfo the standard deviation, and never so small that it would be noise.
     pub deviation: f64,
     /// The standard deviation of the noise in the mean.
     pub noise: f64,
@@ -46,7 +46,7 @@ impl Moments {
     /// # Errors
     ///
     /// [`Error::Parameter`] if a feature is not a number, [`Error::Accounting`] if the budget is refused, [`Error::Data`] if the
-    /// table cannot be read, [`Error::Stopped`] if `watch` said so.
+    /// table cannot be read, [`Error::Interrupted`] if `watch` said so.
     pub fn of(
         source: &Source,
         encoding: &Encoding,
@@ -63,7 +63,7 @@ impl Moments {
             let mut sums = vec![0.0; 1 + 2 * ranges.len()];
             read(source, encoding, threads, bytes, watch, &mut |row| add(&mut sums, row, |x| x))?;
             let nothing =
-                Certificate::new(budget, Sampler::Full, &[], public, unit_of_privacy, None);
+                Certificate::new(budget, Sampler::FullBatch, &[], public, unit_of_privacy, None);
             return Ok((moments(encoding, &ranges, &sums, 0.0), nothing?));
         }
         let stages = one_sum(PURPOSE, budget.of_one_row()?)?;
@@ -72,12 +72,12 @@ impl Moments {
         let whole = |x: f64| (x * UNITS) as i128;
         read(source, encoding, threads, bytes, watch, &mut |row| add(&mut sums, row, whole))?;
         let sum = Private::new(sums.into_iter().map(clamped).collect());
-        let mut door = Door::new(key, &stages, threads);
+        let mut releaser = Releaser::new(key, &stages, threads);
         let what = BoundedSum::new(sum, Sensitivity::l2(bound(ranges.len()), 1.0 / UNITS));
-        let (noisy, noise) = door.sum(PURPOSE, what)?;
-        let origin = Some(door.source());
+        let (noisy, noise) = releaser.sum(PURPOSE, what)?;
+        let origin = Some(releaser.source());
         let certificate =
-            Certificate::new(budget, Sampler::Full, &stages, public, unit_of_privacy, origin)?;
+            Certificate::new(budget, Sampler::FullBatch, &stages, public, unit_of_privacy, origin)?;
         Ok((moments(encoding, &ranges, &noisy, noise), certificate))
     }
 }
@@ -114,7 +114,7 @@ fn read(
         stopped = on.is_break();
         if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
-    if stopped { Err(Error::Stopped) } else { Ok(()) }
+    if stopped { Err(Error::Interrupted) } else { Ok(()) }
 }
 
 /// Adds a row.
@@ -193,7 +193,7 @@ mod tests {
         let source = table(&columns);
         let exact = found(&source, Budget::new(f64::INFINITY, 1e-6).unwrap(), 1);
         let (noisy, certificate) = found(&source, Budget::new(1.0, 1e-6).unwrap(), 1);
-        assert!(exact.1.test_only && certificate.adds_up() && certificate.epsilon <= 1.0);
+        assert!(exact.1.test_only && certificate.is_consistent() && certificate.epsilon <= 1.0);
         for ((column, exact), noisy) in columns.iter().zip(&exact.0).zip(&noisy) {
             let (mean, deviation) = plain(column);
             assert!((exact.mean - mean).abs() < 1e-9);

@@ -2,26 +2,26 @@
 use quietly_core::{
     budget::Budget,
     certificate::Certificate,
-    charge::{Sampler, Stage},
-    journal::PlanDigest,
+    checkpoint::PlanDigest,
+    mechanism::{Sampler, Stage},
     privacy_plan::{PrivacyPlan, UncheckedPlan},
 };
 use quietly_engine::{
     algorithm::{Algorithm, Planned, Shape},
     error::Error,
-    expand::Expansion,
+    expansion::Expansion,
     link::Link,
 };
-use quietly_linear::{design::Reach, recipes::Clip};
+use quietly_linear::{budget_split::Learnable, papers::Clip};
 use serde::{Deserialize, Serialize};
 
-use crate::{any_algorithm::AnyAlgorithm, method::Method, model::v3};
+use crate::{any_algorithm::AnyAlgorithm, methods::Method, model::v3};
 
-pub use self::{convex::Convex, elsewhere::Elsewhere, regression::Regression, run::Reads};
+pub use self::{backend::BackendInput, convex::Convex, regression::Regression, run::FitInput};
 
+mod backend;
 mod convex;
 mod display;
-mod elsewhere;
 mod expansion;
 mod kan;
 mod regression;
@@ -88,7 +88,7 @@ impl<P: AsRef<UncheckedPlan>> Plan<P> {
         self.shape
     }
 
-    /// About how many rows there are; public.
+    /// MethodInfo how many rows there are; public.
     pub fn rows(&self) -> u64 {
         self.shape.rows
     }
@@ -152,10 +152,10 @@ impl<P: AsRef<UncheckedPlan>> Plan<P> {
     }
 
     /// How much can be learnt at all.
-    pub fn reach(&self) -> Reach {
+    pub fn reach(&self) -> Learnable {
         match &self.algorithm {
             AnyAlgorithm::FullBatch(full_batch) => full_batch.design.reach,
-            _ => Reach::Weights,
+            _ => Learnable::Weights,
         }
     }
 
@@ -225,7 +225,7 @@ impl Plan {
 }
 
 impl PlanRecord {
-    /// Reads a plan file of this version or of any before. It is not priced.
+    /// FitInput a plan file of this version or of any before. It is not priced.
     ///
     /// # Errors
     ///
@@ -265,16 +265,16 @@ impl PlanRecord {
     pub(crate) fn agrees(&self) -> Result<(), Error> {
         let want = "as it was planned";
         let size = Shape::new(self.rows(), self.width()).is_ok();
-        Error::unless(size, "plan", want, "one for an absurd number of rows or features")?;
+        Error::ensure(size, "plan", want, "one for an absurd number of rows or features")?;
         self.check_expansion()?;
         let (algorithm, budget) = (&self.algorithm, self.budget());
         let named = algorithm.link() == self.link && algorithm.method(budget) == self.method;
-        Error::unless(named, "plan", want, "one for another link or of another method")?;
+        Error::ensure(named, "plan", want, "one for another link or of another method")?;
         let got = "one that claims privacy without noise, or none with it";
         let noisy = self.method != Method::Exact;
-        Error::unless(noisy == budget.is_private(), "plan", want, got)?;
+        Error::ensure(noisy == budget.is_private(), "plan", want, got)?;
         let sound = algorithm.check(self.shape, budget).is_ok();
-        Error::unless(sound, "plan", want, "one whose parameters no proof covers")?;
+        Error::ensure(sound, "plan", want, "one whose parameters no proof covers")?;
         let (sampler, stages) = self.expected();
         Ok(self.privacy.agrees(sampler, &stages)?)
     }

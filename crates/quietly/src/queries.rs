@@ -5,7 +5,7 @@ use quietly_engine::query::{
 };
 use quietly_glm::ConvexQuery;
 use quietly_kan::NetworkQuery;
-use quietly_linear::recipes::BoundedRows;
+use quietly_linear::papers::BoundedRows;
 
 /// Decodes the bytes of [`Query::encode`]; none if no query of this build wrote them.
 pub fn decode_query(bytes: &[u8]) -> Option<Box<dyn Query>> {

@@ -1,11 +1,11 @@
 //! A model as a user asks for it, and the plan for it. Parameters have one name in every front end.
 use quietly_core::budget::Budget;
 use quietly_data::Encoding;
-use quietly_engine::{error::Error, expand::Expansion, link::Link};
+use quietly_engine::{error::Error, expansion::Expansion, link::Link};
 use quietly_glm::{Loss, Set};
 
 use crate::{
-    method::Method,
+    methods::Method,
     plan::{Convex, Plan, Regression},
 };
 
@@ -100,10 +100,10 @@ impl ModelSpec {
         let method = Method::named(name).ok_or_else(|| unknown("method", want, name))?;
         let wrong = self.quantile.is_some() && self.family != Family::Quantile;
         let want = "left out: only quantile regression has it";
-        Error::unless(!wrong, "quantile", want, self.quantile.unwrap_or_default())?;
+        Error::ensure(!wrong, "quantile", want, self.quantile.unwrap_or_default())?;
         let radius = self.radius.unwrap_or(1.0);
         let fine = radius > 0.0 && radius <= 1e100;
-        Error::unless(fine, "radius", "above 0 and at most 1e100", radius)?;
+        Error::ensure(fine, "radius", "above 0 and at most 1e100", radius)?;
         let network = self.family == Family::Kan;
         let foreign = self.foreign(|group| match group {
             ParameterGroup::Every => true,
@@ -114,7 +114,7 @@ impl ModelSpec {
             true => "those of networks, such as epochs and sampler",
             false => "those of this model: only networks have the ones given",
         };
-        Error::unless(foreign.is_empty(), "parameters", want, foreign)?;
+        Error::ensure(foreign.is_empty(), "parameters", want, foreign)?;
         if network {
             return self.network(encoding, rows, budget);
         }
@@ -220,7 +220,7 @@ impl ModelSpec {
             Family::Svm => {
                 let count = encoding.expect_classes()?.class_count();
                 let name = "classes of a support vector machine";
-                Error::unless(count == 2, name, "two; take logistic regression for more", count)?;
+                Error::ensure(count == 2, name, "two; take logistic regression for more", count)?;
                 match method {
                     Method::PhasedErm => Loss::Hinge,
                     _ => Loss::SmoothHinge { width: 0.5 },

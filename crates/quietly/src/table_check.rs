@@ -20,11 +20,11 @@ use std::{collections::HashMap, ops::ControlFlow};
 use quietly_core::{
     budget::Budget,
     certificate::Certificate,
-    charge::{Sampler, one_sum},
     lattice::clamped,
+    mechanism::{Sampler, one_sum},
     paid::Paid,
     progress::{Progress, Watch},
-    release::{BoundedSum, Door, Sensitivity},
+    release::{BoundedSum, Releaser, Sensitivity},
     rows_used::RowsUsed,
 };
 use quietly_data::{Encoding, Feature, Kind, Missing, Private, Rule, Schema, Source};
@@ -40,9 +40,9 @@ const HOLE: f64 = 0.512_345_678_9;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TableCheck {
-    /// About how many rows a fit would use.
+    /// MethodInfo how many rows a fit would use.
     pub usable: RowsUsed,
-    /// About how many rows there are.
+    /// MethodInfo how many rows there are.
     pub rows: u64,
     /// The columns of the schema, in its order.
     pub columns: Vec<ColumnCheck>,
@@ -56,9 +56,9 @@ pub struct TableCheck {
 pub struct ColumnCheck {
     /// Its name, if the schema says it; its place in the table where `*` stands for it.
     pub column: String,
-    /// About the share of cells that are missing or undeclared.
+    /// MethodInfo the share of cells that are missing or undeclared.
     pub missing: f64,
-    /// About the share of cells at the ends of the range or beyond; none for categories.
+    /// MethodInfo the share of cells at the ends of the range or beyond; none for categories.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_ends: Option<f64>,
 }
@@ -90,7 +90,7 @@ impl TableCheck {
     /// # Errors
     ///
     /// [`Error::Data`] if the table cannot be read or lacks columns, [`Error::Accounting`] if the budget is
-    /// refused, [`Error::Stopped`] if `watch` said so. No row can cause an error.
+    /// refused, [`Error::Interrupted`] if `watch` said so. No row can cause an error.
     pub fn of(
         source: &Source,
         schema: &Schema,
@@ -116,7 +116,7 @@ impl TableCheck {
             if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         if stopped {
-            return Err(Error::Stopped);
+            return Err(Error::Interrupted);
         }
         let sum: Private<Vec<i64>> = Private::new(sums.into_iter().map(clamped).collect());
         let stages = match budget.is_private() {
@@ -124,16 +124,16 @@ impl TableCheck {
             false => Vec::new(),
         };
         let origin = budget.is_private().then_some(key.source());
-        let mut door = Door::new(key, &stages, threads);
+        let mut releaser = Releaser::new(key, &stages, threads);
         let (sums, noise) = if budget.is_private() {
             let bound = (2.0 + looks.len() as f64).sqrt();
-            door.sum(PURPOSE, BoundedSum::new(sum, Sensitivity::l2(bound, 1.0)))?
+            releaser.sum(PURPOSE, BoundedSum::new(sum, Sensitivity::l2(bound, 1.0)))?
         } else {
-            (door.plain(sum, |sum| sum.iter().map(|&s| s as f64).collect()), 0.0)
+            (releaser.plain(sum, |sum| sum.iter().map(|&s| s as f64).collect()), 0.0)
         };
         let public = vec!["the schema: names, ranges and values of the columns".into()];
         let certificate =
-            Certificate::new(budget, Sampler::Full, &stages, public, &schema.unit, origin)?;
+            Certificate::new(budget, Sampler::FullBatch, &stages, public, &schema.unit, origin)?;
         Ok((told(schema.rows, &looks, &sums, noise), certificate))
     }
 }

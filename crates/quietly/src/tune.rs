@@ -12,10 +12,10 @@ use quietly_accounting::{Neighbours, TrialCount};
 use quietly_core::{
     budget::Budget,
     certificate::SELECTION,
-    charge::{event, one_sum},
+    mechanism::{event, one_sum},
     paid::Paid,
+    private_selection::PrivateSelection,
     progress::{Progress, Watch},
-    selection::Tuned,
 };
 use quietly_data::{Encoding, Source};
 use quietly_engine::error::Error;
@@ -24,7 +24,7 @@ use quietly_noise::Bits;
 use crate::{
     evaluate::{evaluate, evaluate_classes, evaluate_classes_privately, evaluate_privately},
     model::Model,
-    plan::{Plan, Reads},
+    plan::{FitInput, Plan},
     spec::ModelSpec,
 };
 
@@ -50,7 +50,7 @@ pub struct Tuning {
     /// What one trial may cost.
     once: Budget,
     plans: Vec<Plan>,
-    tuned: Tuned,
+    tuned: PrivateSelection,
 }
 
 impl Tuning {
@@ -69,21 +69,22 @@ impl Tuning {
     ) -> Result<Self, Error> {
         // Units of several rows pay for a trial what group privacy makes of one row's price.
         let (asked, budget) = (budget, budget.of_one_row()?);
-        Error::unless(!candidates.is_empty(), "candidates", "at least one", "none")?;
+        Error::ensure(!candidates.is_empty(), "candidates", "at least one", "none")?;
         let want = "finite, and delta above 0: without privacy, choose by any search you like";
         let private = budget.is_private() && !budget.is_pure();
-        Error::unless(private, "epsilon of tuning", want, budget.epsilon())?;
+        Error::ensure(private, "epsilon of tuning", want, budget.epsilon())?;
         let law = TrialCount::with_mean(trials)?;
         let delta = budget.delta() / law.mean() * (1.0 - 1e-9);
         let want = "at least 1e-12 times the trials: take a larger delta or fewer trials";
-        Error::unless(delta >= 1e-12, "delta of tuning", want, budget.delta())?;
+        Error::ensure(delta >= 1e-12, "delta of tuning", want, budget.delta())?;
         let within = |epsilon: f64| {
             let once = Budget::new(epsilon, delta)?.under(budget.neighbours());
             let plan = |asked: &ModelSpec| asked.plan(encoding, rows, once);
             let plans = candidates.iter().map(plan).collect::<Result<Vec<Plan>, Error>>()?;
             let score_noise = if public { None } else { Some(noise(once)?) };
             let (candidates, order) = (candidates.len(), 0.0);
-            let mut tuned = Tuned { candidates, trials, epsilon, delta, order, score_noise };
+            let mut tuned =
+                PrivateSelection { candidates, trials, epsilon, delta, order, score_noise };
             tuned.order = Tuning::least_order(&tuned, law, &plans, budget.neighbours())?;
             Ok::<_, Error>(Tuning { asked, once, plans, tuned })
         };
@@ -109,14 +110,14 @@ impl Tuning {
                 let tuning = within(0.499 * budget.epsilon())?;
                 let fits = tuning.tuned.total(law) <= budget.epsilon();
                 let want = "larger: no trial fits into it";
-                Error::unless(fits, "epsilon of tuning", want, budget.epsilon())?;
+                Error::ensure(fits, "epsilon of tuning", want, budget.epsilon())?;
                 Ok(tuning)
             }
         }
     }
 
     /// What the whole costs, and of what that is made.
-    pub fn tuned(&self) -> &Tuned {
+    pub fn tuned(&self) -> &PrivateSelection {
         &self.tuned
     }
 
@@ -134,7 +135,7 @@ impl Tuning {
     /// As [`Plan::fit`]. No row can cause one.
     pub fn run(
         &self,
-        reads: Reads<'_>,
+        reads: FitInput<'_>,
         validation: Validation<'_>,
         unit_of_privacy: &str,
         paid: Paid,
@@ -144,7 +145,7 @@ impl Tuning {
         let public = matches!(validation, Validation::Public(_));
         let want = "as it was planned: of public rows, or of private ones";
         let same = public == self.tuned.score_noise.is_none();
-        Error::unless(same, "validation", want, "of the other kind")?;
+        Error::ensure(same, "validation", want, "of the other kind")?;
         let law = TrialCount::with_mean(self.tuned.trials)?;
         let key = paid.spend(self.asked)?;
         let mut bits = key.stream("which candidates, and how many trials").bits(0)?;
@@ -217,7 +218,7 @@ impl Tuning {
 impl Tuning {
     /// The least order that all plans and the score keep within.
     fn least_order(
-        tuned: &Tuned,
+        tuned: &PrivateSelection,
         law: TrialCount,
         plans: &[Plan],
         neighbours: Neighbours,
@@ -244,5 +245,5 @@ fn uniform(bits: &mut Bits) -> Result<f64, Error> {
 
 /// The noise of one sum within the budget.
 fn noise(budget: Budget) -> Result<f64, Error> {
-    Ok(one_sum("score", budget)?[0].charges[0].multiplier())
+    Ok(one_sum("score", budget)?[0].releases[0].multiplier())
 }

@@ -4,9 +4,9 @@ use std::{collections::BTreeSet, fs, ops::ControlFlow, path::Path, sync::Arc};
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 use parquet::{arrow::ArrowWriter, file::properties::WriterProperties};
 use quietly::{
-    Budget, Draw, Elsewhere, Encoding, Error, Family, Journal, Key, Link, Method, Model, ModelSpec,
-    Neighbours, Paid, Plan, Prepared, Private, Reads, Regression, Sampler, Schema, Source,
-    TablePart,
+    BackendInput, Budget, Checkpoint, Draw, Encoding, Error, Family, FitInput, Key, Link, Method,
+    Model, ModelSpec, Neighbours, Paid, PartitionedTable, Plan, Private, Regression, Sampler,
+    Schema, Source, TablePart,
     backend::{Backend, Batch, ParquetParts},
     query::{Query, QuerySum},
 };
@@ -68,7 +68,7 @@ impl Backend for Tired<'_> {
 
     fn sum(&mut self, batch: &Batch, query: &dyn Query) -> Result<QuerySum, Error> {
         if self.asked == self.until {
-            return Err(Error::Elsewhere { address: "here".into(), why: "enough".into() });
+            return Err(Error::Remote { address: "here".into(), why: "enough".into() });
         }
         self.asked += 1;
         self.rows.sum(batch, query)
@@ -79,19 +79,12 @@ fn fit(
     plan: &Plan,
     backend: &mut dyn Backend,
     encoding: &Encoding,
-    journal: Option<Journal>,
+    journal: Option<Checkpoint>,
     seed: u64,
 ) -> Result<Model, Error> {
-    let mut from = Elsewhere { backend, public: None, allocation: None, journal };
+    let mut from = BackendInput { backend, public: None, allocation: None, journal };
     let quiet = &mut |_| ControlFlow::Continue(());
-    plan.fit_elsewhere(
-        &mut from,
-        encoding,
-        "row",
-        Paid::without_ledger(Key::from_seed(seed)),
-        2,
-        quiet,
-    )
+    plan.fit_on(&mut from, encoding, "row", Paid::without_ledger(Key::from_seed(seed)), 2, quiet)
 }
 
 fn in_parts(source: &Source, plan: &Plan, encoding: &Encoding) -> ParquetParts {
@@ -106,7 +99,7 @@ fn sum_plans(encoding: &Encoding) -> Vec<(String, Plan)> {
         for neighbours in [Neighbours::AddRemove, Neighbours::ReplaceOne] {
             let budget = Budget::new(2.0, 1e-6).unwrap().under(neighbours);
             let Ok(plan) = spec.plan(encoding, 6000, budget) else { continue };
-            if plan.asks_for_sums().is_ok() && plan.method() != Method::OnePass {
+            if plan.check_sums().is_ok() && plan.method() != Method::OnePass {
                 plans.push((format!("{name} {}", neighbours.name()), plan));
             }
         }
@@ -155,12 +148,12 @@ fn rows_in_parts_give_the_bits_of_rows_in_memory() {
     for (name, plan) in sum_plans(&encoding) {
         let quiet = &mut |_| ControlFlow::Continue(());
         let paid = || Paid::without_ledger(Key::from_seed(3));
-        let reads = Reads { source: &source, public: Some(&source), encoding: &encoding };
+        let reads = FitInput { source: &source, public: Some(&source), encoding: &encoding };
         let whole = plan.fit_from(reads, "row", paid(), 2, quiet).unwrap();
         let mut backend = in_parts(&source, &plan, &encoding);
         let (public, journal) = (Some(&source), None);
-        let mut from = Elsewhere { backend: &mut backend, public, allocation: None, journal };
-        let parts = plan.fit_elsewhere(&mut from, &encoding, "row", paid(), 2, quiet).unwrap();
+        let mut from = BackendInput { backend: &mut backend, public, allocation: None, journal };
+        let parts = plan.fit_on(&mut from, &encoding, "row", paid(), 2, quiet).unwrap();
         assert_eq!(whole.to_json(), parts.to_json(), "{name}");
         methods.insert(name.split(' ').take(2).collect::<Vec<_>>().join(" "));
     }
@@ -177,16 +170,16 @@ fn only_what_is_drawn_anew_in_every_step_is_resumed() {
     let (mut resumable, mut refused) = (0, 0);
     for (name, plan) in sum_plans(&encoding) {
         let path = folder.path().join("journal");
-        let open = || Journal::open(&path, &plan.identity(), "table", Some(3), None).unwrap();
+        let open = || Checkpoint::open(&path, &plan.identity(), "table", Some(3), None).unwrap();
         if let Err(error) = plan.check_resumable(None) {
             assert!(error.to_string().contains("checkpoint must be left out"), "{error}");
             let groups = matches!(
                 plan.sampler(),
-                Sampler::Allocation { .. }
-                    | Sampler::Parts { .. }
-                    | Sampler::Bins { .. }
+                Sampler::RandomAllocation { .. }
+                    | Sampler::Partition { .. }
+                    | Sampler::BallsAndBins { .. }
                     | Sampler::Cyclic { .. }
-                    | Sampler::Places { .. }
+                    | Sampler::OrderedPartition { .. }
             );
             assert!(groups, "{name}");
             let mut parts = in_parts(&source, &plan, &encoding);
@@ -196,13 +189,13 @@ fn only_what_is_drawn_anew_in_every_step_is_resumed() {
         }
         resumable += 1;
         let quiet = &mut |_| ControlFlow::Continue(());
-        let mut run = |until: usize, journal: Option<Journal>| {
+        let mut run = |until: usize, journal: Option<Checkpoint>| {
             let mut parts = in_parts(&source, &plan, &encoding);
             let mut tired = Tired { rows: &mut parts, asked: 0, until };
             let (public, backend) = (Some(&source), &mut tired);
-            let mut from = Elsewhere { backend, public, allocation: None, journal };
+            let mut from = BackendInput { backend, public, allocation: None, journal };
             let paid = Paid::without_ledger(Key::from_seed(3));
-            plan.fit_elsewhere(&mut from, &encoding, "row", paid, 2, quiet)
+            plan.fit_on(&mut from, &encoding, "row", paid, 2, quiet)
         };
         let whole = run(usize::MAX, None).unwrap();
         run(3, Some(open())).unwrap_err();
@@ -226,7 +219,7 @@ fn a_run_goes_on_where_it_was_broken_off() {
     let (encoding, plan) = (encoding(&source), plan(Method::FullBatch));
     let whole = fit(&plan, &mut in_parts(&source, &plan, &encoding), &encoding, None, 3).unwrap();
     let path = folder.path().join("journal");
-    let open = || Journal::open(&path, &plan.identity(), "table", Some(3), None).unwrap();
+    let open = || Checkpoint::open(&path, &plan.identity(), "table", Some(3), None).unwrap();
     let mut all = 0;
     for sitting in 0.. {
         let mut parts = in_parts(&source, &plan, &encoding);
@@ -240,7 +233,7 @@ fn a_run_goes_on_where_it_was_broken_off() {
                 assert_eq!(model.to_json(), whole.to_json());
                 break;
             }
-            Err(error) => assert!(matches!(error, Error::Elsewhere { .. }), "{error}"),
+            Err(error) => assert!(matches!(error, Error::Remote { .. }), "{error}"),
         }
     }
     let mut parts = in_parts(&source, &plan, &encoding);
@@ -260,8 +253,10 @@ fn a_run_goes_on_where_it_was_broken_off() {
     for (name, old) in [("journal", &journal), ("journal.head", &mark)] {
         fs::write(folder.path().join(name), old).unwrap();
     }
-    let error =
-        Journal::open(&path, &plan.identity(), "table", Some(3), None).err().unwrap().to_string();
+    let error = Checkpoint::open(&path, &plan.identity(), "table", Some(3), None)
+        .err()
+        .unwrap()
+        .to_string();
     assert!(error.contains("has ended"), "{error}");
 }
 
@@ -272,14 +267,14 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
     let (encoding, plan) = (encoding(&source), plan(Method::FullBatch));
     let path = folder.path().join("journal");
     let mut parts = in_parts(&source, &plan, &encoding);
-    let journal = Journal::open(&path, &plan.identity(), "table", Some(3), None).unwrap();
-    let busy = Journal::open(&path, &plan.identity(), "table", Some(3), None).err().unwrap();
+    let journal = Checkpoint::open(&path, &plan.identity(), "table", Some(3), None).unwrap();
+    let busy = Checkpoint::open(&path, &plan.identity(), "table", Some(3), None).err().unwrap();
     assert!(busy.to_string().contains("another run is at work"), "{busy}");
     fit(&plan, &mut Tired { rows: &mut parts, asked: 0, until: 5 }, &encoding, Some(journal), 3)
         .unwrap_err();
     let refused = |table: &str, seed, say: &str| {
         let error =
-            Journal::open(&path, &plan.identity(), table, seed, None).err().unwrap().to_string();
+            Checkpoint::open(&path, &plan.identity(), table, seed, None).err().unwrap().to_string();
         assert!(error.contains(say), "{error}");
     };
     refused("other", Some(3), "another table");
@@ -287,8 +282,10 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
     refused("table", None, "another seed");
     let copy = folder.path().join("copy");
     fs::copy(&path, &copy).unwrap();
-    let error =
-        Journal::open(&copy, &plan.identity(), "table", Some(3), None).err().unwrap().to_string();
+    let error = Checkpoint::open(&copy, &plan.identity(), "table", Some(3), None)
+        .err()
+        .unwrap()
+        .to_string();
     assert!(error.contains("copied"), "{error}");
 
     // A page that was cut off is taken from the mark; one that says something else is refused, and never a panic.
@@ -304,7 +301,7 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
     };
     rewrite(&text[..text.len() - 9]);
     assert_eq!(
-        Journal::open(&path, &plan.identity(), "table", Some(3), None).unwrap().answered(),
+        Checkpoint::open(&path, &plan.identity(), "table", Some(3), None).unwrap().answered(),
         5
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), text, "the page is there again");
@@ -318,7 +315,7 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
         "[{\"sum\":{\"purpose\":\"scale of the target\",\"values\":[1.0],\"noise\":1.0}}]",
     ] {
         rewrite(&format!("{first}\n{page}\n"));
-        let error = match Journal::open(&path, &plan.identity(), "table", Some(3), None) {
+        let error = match Checkpoint::open(&path, &plan.identity(), "table", Some(3), None) {
             Ok(journal) => fit(&plan, &mut parts, &encoding, Some(journal), 3).unwrap_err(),
             Err(error) => error.into(),
         };
@@ -327,7 +324,7 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
     }
     // What was never begun leaves nothing behind, and another run has another name, whatever its file is called.
     fs::remove_file(&path).unwrap();
-    let open = || Journal::open(&path, &plan.identity(), "table", Some(3), None).unwrap();
+    let open = || Checkpoint::open(&path, &plan.identity(), "table", Some(3), None).unwrap();
     assert!(!open().is_begun() && !path.exists());
     let begin = || {
         let mut journal = open();
@@ -363,7 +360,8 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
         .unwrap();
     let place = folder.path().join("prepared");
     let prepare = |key: &Key, place: &Path| {
-        let (prepared, preparing, parts) = Prepared::begin(&source, 12, place, key).unwrap();
+        let (prepared, preparing, parts) =
+            PartitionedTable::begin(&source, 12, place, key).unwrap();
         assert!(!format!("{preparing:?}").contains("secret"));
         // Done twice, in any order: the same.
         let order = (0..parts.len()).chain((0..parts.len()).rev());
@@ -372,14 +370,14 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
         prepared.finish(place, sizes).unwrap()
     };
     prepare(&Key::from_seed(3), &place);
-    let prepared = Prepared::read(&place).unwrap().unwrap();
+    let prepared = PartitionedTable::read(&place).unwrap().unwrap();
     let steps = prepared.steps(&place).unwrap();
     assert_eq!(steps.iter().flatten().map(TablePart::rows).sum::<u64>(), 6000);
     let mut rows = ParquetParts::new(steps, plan.reading(&encoding), 2);
     let mut run = |plan: &Plan| {
         let allocation = Some(&prepared.allocation);
-        let mut from = Elsewhere { backend: &mut rows, public: None, allocation, journal: None };
-        plan.fit_elsewhere(
+        let mut from = BackendInput { backend: &mut rows, public: None, allocation, journal: None };
+        plan.fit_on(
             &mut from,
             &encoding,
             "row",
@@ -391,7 +389,7 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
     let model = run(&plan).unwrap();
     assert_eq!((model.intercept, &model.weights), (whole.intercept, &whole.weights));
     assert_eq!(model.certificate.allocation.as_ref(), Some(&prepared.allocation));
-    assert!(model.certificate.adds_up());
+    assert!(model.certificate.is_consistent());
     // Another number of steps is another theorem.
     let other = Regression::new(Link::Linear).method(Method::OnePass).steps(13);
     let other = other.plan(6000, 3, Budget::new(2.0, 1e-6).unwrap()).unwrap();
@@ -411,10 +409,10 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
     for error in [prepared.claim(&place, "two"), prepared.check_unused(&place)] {
         assert!(error.unwrap_err().to_string().contains("another run"));
     }
-    assert!(Prepared::begin(&source, 12, &place, &Key::from_seed(1)).is_err(), "not empty");
+    assert!(PartitionedTable::begin(&source, 12, &place, &Key::from_seed(1)).is_err(), "not empty");
     fs::remove_file(place.join("prepared.json")).unwrap();
-    assert!(Prepared::read(&place).is_err(), "not finished");
-    assert!(Prepared::read(&folder.path().join("nothing")).unwrap().is_none());
+    assert!(PartitionedTable::read(&place).is_err(), "not finished");
+    assert!(PartitionedTable::read(&folder.path().join("nothing")).unwrap().is_none());
 }
 
 /// A table without rows is a table.
@@ -425,9 +423,10 @@ fn nothing_can_be_prepared_and_fitted_too() {
     let (encoding, plan) = (encoding(&source), plan(Method::FullBatch));
     fit(&plan, &mut in_parts(&source, &plan, &encoding), &encoding, None, 3).unwrap();
     let place = folder.path().join("prepared");
-    let (prepared, _, parts) = Prepared::begin(&source, 12, &place, &Key::from_seed(3)).unwrap();
+    let (prepared, _, parts) =
+        PartitionedTable::begin(&source, 12, &place, &Key::from_seed(3)).unwrap();
     assert!(parts.is_empty());
     prepared.finish(&place, vec![]).unwrap();
-    let steps = Prepared::read(&place).unwrap().unwrap().steps(&place).unwrap();
+    let steps = PartitionedTable::read(&place).unwrap().unwrap().steps(&place).unwrap();
     assert!(steps.len() == 12 && steps.iter().all(Vec::is_empty));
 }

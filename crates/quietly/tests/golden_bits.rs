@@ -9,8 +9,8 @@
 use std::{fmt::Write as _, fs, ops::ControlFlow, path::Path};
 
 use quietly::{
-    Budget, Encoding, Family, Key, Method, Model, ModelSpec, Neighbours, Paid, Plan, ReadOptions,
-    Reads, Schema, Source,
+    Budget, Encoding, Family, FitInput, Key, Method, Model, ModelSpec, Neighbours, Paid, Plan,
+    ReadOptions, Schema, Source,
 };
 use serde_json::Value;
 
@@ -101,7 +101,7 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn fit(&self, plan: &Plan, encoding: &Encoding, threads: usize) -> Result<Model, String> {
-        let reads = Reads { source: self.source, public: Some(self.source), encoding };
+        let reads = FitInput { source: self.source, public: Some(self.source), encoding };
         let paid = Paid::without_ledger(Key::from_seed(7));
         let quiet = &mut |_| ControlFlow::Continue(());
         plan.fit_from(reads, "row", paid, threads, quiet).map_err(|error| error.code().to_string())
@@ -123,7 +123,7 @@ impl Bench<'_> {
         let steps: u64 = plan
             .stages()
             .iter()
-            .map(|stage| stage.steps * stage.charges.iter().map(|c| c.times).sum::<u64>())
+            .map(|stage| stage.steps * stage.releases.iter().map(|c| c.times).sum::<u64>())
             .sum();
         let mut planned = Vec::new();
         numbers(&serde_json::to_value(plan.stages()).unwrap(), &mut planned);

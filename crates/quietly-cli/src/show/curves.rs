@@ -1,5 +1,5 @@
 //! A network's curves as panels: what columns do to answers, or to units.
-use quietly::{AnyAlgorithm, ColumnCurves, Curves, Model, kan::Trained};
+use quietly::{AnyAlgorithm, ColumnCurves, Curves, Model, kan::KanModel};
 
 use super::{
     MOST,
@@ -36,7 +36,7 @@ pub(super) fn panels(curves: &Curves) -> Panels {
 pub(super) fn of_units(
     curves: &Curves,
     model: &Model,
-    network: &Trained,
+    network: &KanModel,
     count: usize,
 ) -> Result<Panels, Failure> {
     let seed = match model.plan.algorithm() {

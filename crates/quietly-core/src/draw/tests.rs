@@ -9,11 +9,11 @@ fn stream() -> Stream {
 /// Every way to draw, by place and as networks do.
 fn draws() -> Vec<Draw> {
     let samplers = [
-        Sampler::Full,
+        Sampler::FullBatch,
         Sampler::Poisson { steps: 3, rate: 0.25 },
-        Sampler::Allocation { steps: 3 },
-        Sampler::Parts { steps: 7 },
-        Sampler::Bins { bins: 5, passes: 2 },
+        Sampler::RandomAllocation { steps: 3 },
+        Sampler::Partition { steps: 7 },
+        Sampler::BallsAndBins { bins: 5, passes: 2 },
         Sampler::Cyclic { period: 4, passes: 2 },
         Sampler::FixedSize { steps: 3, batch: 700, rows: 20_001 },
     ];
@@ -47,7 +47,7 @@ fn any_split_has_the_members_of_the_whole() {
             batch.sort_unstable();
             assert!(batch == whole, "{draw:?}");
             let other = draw.sampler.draw(Key::from_seed(2).stream("test"));
-            let full = draw.sampler == Sampler::Full;
+            let full = draw.sampler == Sampler::FullBatch;
             assert_eq!(other.members(step, 0..20_001) == whole, full, "{draw:?}");
         }
         if draw.groups().is_some() {
@@ -102,7 +102,7 @@ fn poisson_draws_are_independent_and_have_their_rate() {
 /// eighth draw of group 6 a 5.
 #[test]
 fn groups_are_uniform_and_independent() {
-    let sampler = Sampler::Allocation { steps: 7 };
+    let sampler = Sampler::RandomAllocation { steps: 7 };
     {
         let draw = sampler.draw(stream());
         let mut groups: Vec<usize> = draw.assignments(0).take(98_000).collect();
@@ -142,7 +142,8 @@ fn steps_of_one_size_are_uniform_and_independent() {
 /// Each epoch has the same groups, and every unit is in one of them.
 #[test]
 fn epochs_repeat_their_groups() {
-    for sampler in [Sampler::Bins { bins: 8, passes: 2 }, Sampler::Cyclic { period: 8, passes: 2 }]
+    for sampler in
+        [Sampler::BallsAndBins { bins: 8, passes: 2 }, Sampler::Cyclic { period: 8, passes: 2 }]
     {
         {
             let draw = sampler.draw(stream());

@@ -20,7 +20,7 @@ fn what_is_spent_stays_spent_and_no_more_is_let_out() {
         other.charge("another\nfit", budget(0.1, 1e-6)).unwrap();
     }
     let refused = ledger.charge("one too many", budget(0.001, 1e-6)).unwrap_err();
-    assert!(matches!(refused, Error::Spent { .. }));
+    assert!(matches!(refused, Error::BudgetExceeded { .. }));
     assert!(refused.to_string().contains("epsilon 0, delta 0"), "{refused}");
     let again = Ledger::open(&path, Some(budget(1.0, 1e-5))).unwrap();
     assert_eq!(again.entries().len(), 10);
@@ -100,7 +100,7 @@ fn limits_are_kept_to_the_last_digit() {
     (0..9).for_each(|_| drop(ledger.charge("a tenth", budget(0.1, 1e-6)).unwrap()));
     // A slack of 1e-12 of the limit, as there once was, would let this through.
     let beyond = budget(0.1 + 1e-13, 1e-6);
-    assert!(matches!(ledger.charge("a little more", beyond), Err(Error::Spent { .. })));
+    assert!(matches!(ledger.charge("a little more", beyond), Err(Error::BudgetExceeded { .. })));
     ledger.charge("the last", budget(0.1, 1e-6)).unwrap();
     assert_eq!((ledger.spent(), ledger.left()), ((1.0, 1e-5), (0.0, 0.0)));
 }

@@ -1,16 +1,16 @@
 //! The journal of what leaves: a run that resumes reads what it released before.
-use super::Door;
+use super::Releaser;
 use crate::{
+    checkpoint::{Checkpoint, Release},
     error::Error,
-    journal::{Journal, Release},
 };
 
-impl Door {
+impl Releaser {
     /// The next query is about to be run: false if what was released of its sum is in the journal, so that no row is needed.
     ///
     /// What was released of the sum before is on the disk when this returns.
     pub fn next_query(&mut self) -> Result<bool, Error> {
-        self.journal.as_mut().map_or(Ok(true), Journal::turn)
+        self.journal.as_mut().map_or(Ok(true), Checkpoint::turn)
     }
 
     /// What was released before, by a run that was broken off. It counts, and its noise is not used again.
@@ -31,13 +31,13 @@ impl Door {
         }
     }
 
-    /// The same door, with a journal of all that leaves by it.
-    pub fn with_journal(self, journal: Option<Journal>) -> Self {
-        Door { journal, ..self }
+    /// The same releaser, with a journal of all that leaves by it.
+    pub fn with_journal(self, journal: Option<Checkpoint>) -> Self {
+        Releaser { journal, ..self }
     }
 
     /// The journal, with all that has left.
-    pub fn close(self) -> Result<Option<Journal>, Error> {
+    pub fn close(self) -> Result<Option<Checkpoint>, Error> {
         let mut journal = self.journal;
         if let Some(journal) = &mut journal {
             journal.flush()?;

@@ -1,12 +1,12 @@
 use quietly_accounting::Neighbours;
 
 use super::*;
-use crate::charge::{self, Charge};
+use crate::mechanism::{self, PlannedRelease};
 
-fn door(mechanism: Mechanism, times: u64, seed: u64) -> Door {
-    let charges = vec![Charge { purpose: "test".into(), mechanism, times }];
-    let stage = Stage::new("test", 1, charges);
-    Door::new(Key::from_seed(seed), &[stage], 1)
+fn releaser(mechanism: Mechanism, times: u64, seed: u64) -> Releaser {
+    let releases = vec![PlannedRelease { purpose: "test".into(), mechanism, times }];
+    let stage = Stage::new("test", 1, releases);
+    Releaser::new(Key::from_seed(seed), &[stage], 1)
 }
 
 /// docs/spec/regression.md#14, test 5: D for both relations, by brute force over small tables.
@@ -51,14 +51,14 @@ fn one_row_moves_every_score_by_at_most_what_is_charged() {
 #[test]
 fn odds_between_neighbours_stay_within_epsilon() {
     let worst = |epsilon: f64, allowed: f64| {
-        let mechanism = Mechanism::Selection { add_remove: epsilon, replace_one: 2.0 * epsilon };
+        let mechanism = Mechanism::Exponential { add_remove: epsilon, replace_one: 2.0 * epsilon };
         let draws = 40_000;
         let tally = |counts: &[u64], seed: u64| {
-            let mut door = door(mechanism, draws, seed);
+            let mut releaser = releaser(mechanism, draws, seed);
             let mut hits = vec![0.0_f64; counts.len() - 1];
             for _ in 0..draws {
                 let counts = Private::new(counts.to_vec());
-                hits[door.quantile("test", 0.5, Histogram::new(counts)).unwrap()] += 1.0;
+                hits[releaser.quantile("test", 0.5, Histogram::new(counts)).unwrap()] += 1.0;
             }
             hits
         };
@@ -73,21 +73,21 @@ fn odds_between_neighbours_stay_within_epsilon() {
 
 #[test]
 fn a_quantile_is_near_the_level_it_was_asked_for() {
-    let mechanism = charge::quantile(0.5, 0.3, Neighbours::AddRemove);
-    let mut door = door(mechanism, 1, 3);
+    let mechanism = mechanism::quantile(0.5, 0.3, Neighbours::AddRemove);
+    let mut releaser = releaser(mechanism, 1, 3);
     let counts: Vec<u64> = (0..=20).map(|_| 1000).collect();
-    let found = door.quantile("test", 0.5, Histogram::new(Private::new(counts))).unwrap();
+    let found = releaser.quantile("test", 0.5, Histogram::new(Private::new(counts))).unwrap();
     assert!((8..=12).contains(&found), "{found}");
 }
 
-/// docs/spec/regression.md#14, test 2, through the door: the release is the exact sum plus noise that does
+/// docs/spec/regression.md#14, test 2, through the releaser: the release is the exact sum plus noise that does
 /// not depend on it.
 #[test]
 fn noise_does_not_depend_on_the_sum() {
     let release = |sum: Vec<i64>| {
-        let mut door = door(Mechanism::Gaussian { noise: 3.0 }, 1, 9);
+        let mut releaser = releaser(Mechanism::Gaussian { noise: 3.0 }, 1, 9);
         let what = BoundedSum::new(Private::new(sum), Sensitivity::l2(1000.0, 1.0));
-        door.sum("test", what).unwrap().0
+        releaser.sum("test", what).unwrap().0
     };
     let (zero, some) = (release(vec![0, 0, 0]), release(vec![5, -7, 1 << 40]));
     let apart: Vec<f64> = some.iter().zip(&zero).map(|(a, b)| a - b).collect();
@@ -98,10 +98,10 @@ fn noise_does_not_depend_on_the_sum() {
 #[test]
 fn the_diagonal_and_the_rest_have_their_own_noise() {
     let size = 60;
-    let mut door = door(Mechanism::Gaussian { noise: 1.0 }, 1, 4);
+    let mut releaser = releaser(Mechanism::Gaussian { noise: 1.0 }, 1, 4);
     let sum = Private::new(vec![0; size * (size + 1) / 2]);
     let what = BoundedSum::new(sum, Sensitivity::frobenius(1e6, 1e-6, size));
-    let (found, std) = door.sum("test", what).unwrap();
+    let (found, std) = releaser.sum("test", what).unwrap();
     assert!((std - 1.0).abs() < 1e-9);
     let mut at = 0;
     let (mut on, mut off) = (0.0, 0.0);
@@ -151,8 +151,8 @@ fn a_coarser_lattice_keeps_its_bound() {
 
 #[test]
 fn a_mechanism_with_a_proof_is_given_what_was_promised() {
-    let mut door = door(Mechanism::Promise { epsilon: 0.5, delta: 1e-6 }, 1, 5);
-    let found = door.promised("test", Private::new(3), |value, promise, stream, step| {
+    let mut releaser = releaser(Mechanism::ApproximateDp { epsilon: 0.5, delta: 1e-6 }, 1, 5);
+    let found = releaser.promised("test", Private::new(3), |value, promise, stream, step| {
         assert_eq!((value, promise.epsilon, promise.delta, step), (3, 0.5, 1e-6, 0));
         Ok(stream.bits(step)?.below(1)?)
     });
@@ -162,26 +162,26 @@ fn a_mechanism_with_a_proof_is_given_what_was_promised() {
 #[test]
 #[should_panic(expected = "is not planned as a promise")]
 fn a_sum_is_no_promise() {
-    let mut door = door(Mechanism::Gaussian { noise: 1.0 }, 1, 5);
-    let _ = door.promised("test", Private::new(3), |_, _, _, _| Ok(()));
+    let mut releaser = releaser(Mechanism::Gaussian { noise: 1.0 }, 1, 5);
+    let _ = releaser.promised("test", Private::new(3), |_, _, _, _| Ok(()));
 }
 
 #[test]
 #[should_panic(expected = "is used up")]
 fn a_release_beyond_the_plan_is_stopped() {
-    let mut door = door(Mechanism::Gaussian { noise: 1.0 }, 1, 5);
+    let mut releaser = releaser(Mechanism::Gaussian { noise: 1.0 }, 1, 5);
     for _ in 0..2 {
         let what = BoundedSum::new(Private::new(vec![0]), Sensitivity::l2(1.0, 1.0));
-        let _ = door.sum("test", what);
+        let _ = releaser.sum("test", what);
     }
 }
 
 #[test]
 #[should_panic(expected = "is not in the plan")]
 fn a_release_outside_the_plan_is_stopped() {
-    let mut door = door(Mechanism::Gaussian { noise: 1.0 }, 1, 5);
+    let mut releaser = releaser(Mechanism::Gaussian { noise: 1.0 }, 1, 5);
     let what = BoundedSum::new(Private::new(vec![0]), Sensitivity::l2(1.0, 1.0));
-    let _ = door.sum("another", what);
+    let _ = releaser.sum("another", what);
 }
 
 /// The ways out of `Private` are used in three files of the whole workspace: one adds noise, and two send sums to it.

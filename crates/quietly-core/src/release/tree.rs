@@ -20,7 +20,7 @@
 //! *Not covered.* A run that is resumed: open nodes are private and in no checkpoint.
 use quietly_private::Private;
 
-use super::{BoundedSum, Door, Released, Sensitivity};
+use super::{BoundedSum, Released, Releaser, Sensitivity};
 use crate::error::Error;
 
 /// In how many nodes a unit can be.
@@ -46,7 +46,7 @@ impl TreeAggregation {
     /// Adds a leaf; returns what it adds to the noisy sum of all leaves, and that sum.
     pub(super) fn add(
         &mut self,
-        door: &mut Door,
+        releaser: &mut Releaser,
         purpose: &str,
         leaf: BoundedSum,
     ) -> Result<Released, Error> {
@@ -63,7 +63,7 @@ impl TreeAggregation {
         }
         let (kept, released) = sum.map(|sum| (sum.clone(), sum)).split();
         let sensitivity = Sensitivity { bound, ..sensitivity };
-        let (noisy, std) = door.sum(purpose, BoundedSum::new(released, sensitivity))?;
+        let (noisy, std) = releaser.sum(purpose, BoundedSum::new(released, sensitivity))?;
         self.levels.resize_with(self.levels.len().max(level + 1), || None);
         self.levels[level] = Some(Node { sum: kept, noisy, bound });
         let mut prefix = Vec::new();
@@ -83,23 +83,23 @@ mod tests {
     use quietly_noise::Key;
 
     use super::*;
-    use crate::charge::{Charge, Stage};
+    use crate::mechanism::{PlannedRelease, Stage};
 
     /// Every prefix is the sum of its leaves, up to noise, and each step has what it adds; each release is counted, and no row is in
     /// more nodes than it is charged for.
     #[test]
     fn prefixes_add_up_and_rows_are_in_few_nodes() {
         for steps in [1_u64, 2, 3, 7, 8, 15, 31, 33] {
-            let mut charge = Charge::sum("gradient", 0.5);
+            let mut charge = PlannedRelease::sum("gradient", 0.5);
             charge.times = depth(steps);
             let stage = Stage::new("steps", steps, vec![charge]);
-            let mut door = Door::new(Key::from_seed(1), &[stage], 1);
-            door.aggregate_by_tree("gradient");
+            let mut releaser = Releaser::new(Key::from_seed(1), &[stage], 1);
+            releaser.aggregate_by_tree("gradient");
             let mut inside = vec![0_u64; steps as usize];
             for t in 0..steps {
                 let leaf = 1_000_000_i64 << (t % 5);
                 let sum = BoundedSum::new(Private::new(vec![leaf]), Sensitivity::l2(1.0, 1.0));
-                let released = door.release("gradient", sum).unwrap();
+                let released = releaser.release("gradient", sum).unwrap();
                 let exact: f64 = (0..=t).map(|t| (1_000_000_i64 << (t % 5)) as f64).sum();
                 assert!((released.prefix.unwrap()[0] - exact).abs() < 100.0, "{steps} {t}");
                 assert!((released.values[0] - leaf as f64).abs() < 100.0, "{steps} {t}");

@@ -2,15 +2,15 @@
 use std::{ops::Range, sync::Mutex};
 
 use quietly_core::{
-    charge::Sampler,
     draw::{Batches, Draw},
+    mechanism::Sampler,
 };
 use quietly_data::{Gather, Private, Sparse, Table};
 
 use super::{Backend, Batch, bucket, members, one_step};
 use crate::{
     error::Error,
-    pass::{Bucket, Cached, allocate, in_blocks, places},
+    kernels::{Bucket, WhitenedRows, allocate, in_blocks, places},
     query::{Cache, Dataset, Query, QuerySum, Rows},
 };
 
@@ -66,7 +66,7 @@ impl Backend for InMemory<'_> {
     fn begin(&mut self, draw: &Draw) -> Result<(), Error> {
         let (data, threads) = (self.data.as_ref(), self.threads);
         self.steps = Some(match draw.sampler() {
-            Sampler::Full => Steps::All,
+            Sampler::FullBatch => Steps::All,
             Sampler::Poisson { .. } => Steps::Sampled(draw.clone()),
             Sampler::FixedSize { .. } => {
                 Steps::Ordered(data.map(|data| draw.batches(data.records())))
@@ -145,7 +145,7 @@ impl<'a> Borrowed<'a> {
             let blocks = picks.rows().div_ceil(block(picks));
             let width = picks.width() + 1;
             // Each has its own map beside it, which may be a matrix.
-            let each = Cached::bytes(block(picks), width) + width * width * size_of::<f64>();
+            let each = WhitenedRows::bytes(block(picks), width) + width * width * size_of::<f64>();
             (0..(bytes / each).min(blocks)).map(|_| Mutex::new(Cache::reused())).collect()
         };
         Borrowed { caches: picks.as_ref().map(caches), steps: None, picks, threads }
@@ -156,7 +156,7 @@ impl Backend for Borrowed<'_> {
     fn begin(&mut self, draw: &Draw) -> Result<(), Error> {
         let (picks, threads) = (self.picks.as_ref(), self.threads);
         self.steps = Some(match draw.sampler() {
-            Sampler::Full => Steps::All,
+            Sampler::FullBatch => Steps::All,
             Sampler::Poisson { .. } => Steps::Sampled(draw.clone()),
             Sampler::FixedSize { .. } => {
                 Steps::Ordered(picks.map(|picks| draw.batches(picks.rows())))

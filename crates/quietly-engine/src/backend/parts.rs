@@ -4,14 +4,14 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use quietly_core::{charge::Sampler, draw::Draw};
+use quietly_core::{draw::Draw, mechanism::Sampler};
 use quietly_data::{Encoding, Private, Source, Table, TablePart};
 use serde::{Deserialize, Serialize};
 
 use super::{Backend, Batch, check_groups, members};
 use crate::{
     error::Error,
-    expand::{Expander, Expansion},
+    expansion::{Expander, Expansion},
     query::{Cache, Dataset, Query, QuerySum, Rows},
 };
 
@@ -155,7 +155,7 @@ impl ParquetParts {
         let Batch::Steps(steps) = batch else { return (self.steps.concat(), None) };
         let draw = self.draw.as_ref().expect("a run that has begun");
         match draw.sampler() {
-            Sampler::Full => (self.steps.concat(), None),
+            Sampler::FullBatch => (self.steps.concat(), None),
             _ if draw.groups() == Some(self.steps.len() as u64) => {
                 (self.steps[batch.groups(self.steps.len())].concat(), None)
             }

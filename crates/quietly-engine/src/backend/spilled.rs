@@ -54,7 +54,7 @@ fn failed(error: io::Error) -> Error {
 }
 
 impl Spilled {
-    /// Reads a table once, and gives each record to the step that it is drawn for. Null records have steps, too,
+    /// FitInput a table once, and gives each record to the step that it is drawn for. Null records have steps, too,
     /// but are not kept.
     ///
     /// `watch` is told how many bytes of the table have been read.
@@ -92,7 +92,7 @@ impl Spilled {
             on
         })?;
         if stopped {
-            return Err(Error::Stopped);
+            return Err(Error::Interrupted);
         }
         trouble.map_or(Ok(()), Err).and_then(|()| files.flush()).map_err(failed)?;
         Ok(Spilled { files: Private::new(files), steps: count, threads })

@@ -1,6 +1,6 @@
 use quietly_accounting::Neighbours;
 use quietly_core::{
-    charge::{Charge, Stage},
+    mechanism::{PlannedRelease, Stage},
     release::Sensitivity,
 };
 use quietly_data::Private;
@@ -15,7 +15,7 @@ const ROWS: f64 = 1000.0;
 struct Parabola;
 
 impl ClippedGradient for Parabola {
-    fn sum(&mut self, at: &At<'_>, _door: &mut Door) -> Result<StepSum, Error> {
+    fn sum(&mut self, at: &At<'_>, _door: &mut Releaser) -> Result<StepSum, Error> {
         let norm = (at.weights[0] - 3.0).abs();
         let each = (at.weights[0] - 3.0).clamp(-at.clip, at.clip);
         let sum = Private::new(vec![(ROWS * each / UNIT) as i64]);
@@ -44,7 +44,7 @@ impl ClipRule for LastNorm {
         _step: u64,
         weights: &[f64],
         _gradient: &mut dyn ClippedGradient,
-        _door: &mut Door,
+        _door: &mut Releaser,
     ) -> Result<f64, Error> {
         self.seen.push(weights[0]);
         Ok(self.clip)
@@ -54,8 +54,8 @@ impl ClipRule for LastNorm {
         Some(self.bins.clone())
     }
 
-    fn after(&mut self, norms: Histogram, door: &mut Door) -> Result<(), Error> {
-        self.found.push(door.quantile("norms", 0.5, norms)?);
+    fn after(&mut self, norms: Histogram, releaser: &mut Releaser) -> Result<(), Error> {
+        self.found.push(releaser.quantile("norms", 0.5, norms)?);
         self.clip = self.bins[self.found[self.found.len() - 1]];
         Ok(())
     }
@@ -71,10 +71,10 @@ impl Update for HalfWay {
 }
 
 /// Noise of 10⁻⁶ of a clip in sums of a thousand rows.
-fn door(steps: u64) -> Door {
-    let quantile = Charge::quantile("norms", 0.5, 50.0, Neighbours::AddRemove);
-    let charges = vec![Charge::sum("gradient", 1e-6), quantile];
-    Door::new(Key::from_seed(1), &[Stage::new("steps", steps, charges)], 1)
+fn releaser(steps: u64) -> Releaser {
+    let quantile = PlannedRelease::quantile("norms", 0.5, 50.0, Neighbours::AddRemove);
+    let releases = vec![PlannedRelease::sum("gradient", 1e-6), quantile];
+    Releaser::new(Key::from_seed(1), &[Stage::new("steps", steps, releases)], 1)
 }
 
 /// From 0 by half of the way to 3, first with a clip of 1: ½, then with the ends of the bins that 3, 2½ and 1¼ are in.
@@ -90,7 +90,7 @@ fn a_step_clips_sums_releases_updates_and_learns_the_next_clip() {
         update: &mut HalfWay,
         average: Average::Last,
     }
-    .run(vec![0.0], &mut Parabola, &mut door(4), &mut |t| {
+    .run(vec![0.0], &mut Parabola, &mut releaser(4), &mut |t| {
         told.push(t);
         Ok(())
     })
@@ -109,10 +109,10 @@ fn a_step_clips_sums_releases_updates_and_learns_the_next_clip() {
 #[test]
 fn a_descent_averages_and_is_interrupted() {
     let run = |average: Average, until: u64| {
-        let mut report = |t: u64| if t < until { Ok(()) } else { Err(Error::Stopped) };
+        let mut report = |t: u64| if t < until { Ok(()) } else { Err(Error::Interrupted) };
         let (clip, update) = (&mut FixedClip(4.0), &mut HalfWay);
         let mut descent = Descent { release: "gradient", steps: 0..4, clip, update, average };
-        descent.run(vec![0.0], &mut Parabola, &mut door(4), &mut report).map(|w| w[0])
+        descent.run(vec![0.0], &mut Parabola, &mut releaser(4), &mut report).map(|w| w[0])
     };
     let near = |a: f64, b: f64| (a - b).abs() < 1e-4;
     // 1.5, 2.25, 2.625, 2.8125
@@ -120,5 +120,5 @@ fn a_descent_averages_and_is_interrupted() {
     assert!(near(run(Average::last_half(4), 4).unwrap(), 2.71875));
     assert!(near(run(Average::last_half(4).dividing_first(), 4).unwrap(), 2.71875));
     assert!(near(run(Average::over(0..4), 4).unwrap(), 2.296875));
-    assert!(matches!(run(Average::Last, 3), Err(Error::Stopped)));
+    assert!(matches!(run(Average::Last, 3), Err(Error::Interrupted)));
 }

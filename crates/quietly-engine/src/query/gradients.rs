@@ -6,19 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{Cache, Output, Query, Rows, add_to, encoded};
 use crate::{
-    pass::{
-        Affine, Bucket, Cached, Grid, Query as LinearQuery, Rows as MappedRows, Tally,
-        second_moment,
+    kernels::{
+        Affine, Bins, Bucket, LinearQuery, Rows as MappedRows, Totals, WhitenedRows, second_moment,
     },
     residual::Residual,
+    target_scaling::TargetScaling,
     transform::RowTransform,
-    unit::Unit,
 };
 
 /// All rows of a table under a public map, in single precision.
 pub struct TransformedRows {
     transform: RowTransform,
-    pub rows: Cached,
+    pub rows: WhitenedRows,
 }
 
 /// Whether a cache holds rows under this map.
@@ -27,7 +26,11 @@ fn holds(cache: &Cache, transform: &RowTransform) -> bool {
 }
 
 /// The transformed rows, made in the place of others unless they are there.
-fn transformed<'c>(rows: &Rows<'_>, cache: &'c mut Cache, transform: &RowTransform) -> &'c Cached {
+fn transformed<'c>(
+    rows: &Rows<'_>,
+    cache: &'c mut Cache,
+    transform: &RowTransform,
+) -> &'c WhitenedRows {
     if !holds(cache, transform) {
         let spare = cache.take::<TransformedRows>().map(|old| old.rows);
         let rows = transform.cached(spare, rows.data.dense(), rows.threads);
@@ -42,7 +45,7 @@ fn transformed_members(
     members: &Bucket,
     cache: &mut Cache,
     transform: &RowTransform,
-) -> Cached {
+) -> WhitenedRows {
     if cache.is_reused() {
         return transformed(rows, cache, transform).at(members.rows());
     }
@@ -109,7 +112,7 @@ pub struct ClippedGradients {
     pub transform: RowTransform,
     pub weights: Vec<f64>,
     pub residual: Option<Residual>,
-    pub unit: Unit,
+    pub unit: TargetScaling,
     /// What is taken from a target, in its units.
     pub centre: f64,
     /// The norm that gradients are clipped to; without one there is no sum.
@@ -130,7 +133,7 @@ impl ClippedGradients {
             weights: vec![0.0; transform.width()],
             transform,
             residual: None,
-            unit: Unit::ITSELF,
+            unit: TargetScaling::ITSELF,
             centre: 0.0,
             clip: None,
             lattice_clip: None,
@@ -151,8 +154,8 @@ impl ClippedGradients {
         rows: &Rows<'_>,
         cache: &mut Cache,
         residual: impl Fn(f64, f64) -> f64 + Sync,
-    ) -> Tally {
-        let (clip, grid) = (self.lattice(), self.thresholds.clone().map(Grid::new));
+    ) -> Totals {
+        let (clip, grid) = (self.lattice(), self.thresholds.clone().map(Bins::new));
         let (clip, grid) = (clip.as_ref(), grid.as_ref());
         let query = LinearQuery { weights: &self.weights, residual, clip, grid };
         match (self.transform.is_cached(), rows.members) {
@@ -181,7 +184,7 @@ impl Query for ClippedGradients {
         let tally = match self.residual {
             None => self.pass(rows, cache, |_, _| 1.0),
             Some(residual) => {
-                self.pass(rows, cache, |u, raw| residual.of(u, unit.of(raw) - centre))
+                self.pass(rows, cache, |u, raw| residual.of(u, unit.encode(raw) - centre))
             }
         };
         add_to(totals, &tally.sum, &tally.counts);

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 use super::{Cache, Output, Query, Rows, add_to, encoded};
 use crate::{
     histogram::{linear_bins, tally},
-    pass::Grid,
-    unit::Unit,
+    kernels::Bins,
+    target_scaling::TargetScaling,
 };
 
 /// How many targets lie in each bin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TargetHistogram {
-    pub unit: Unit,
+    pub unit: TargetScaling,
     pub bins: TargetBins,
 }
 
@@ -41,12 +41,12 @@ impl Query for TargetHistogram {
         let (unit, bins, threads) = (self.unit, totals.len(), rows.threads);
         let counts = match &self.bins {
             TargetBins::Sizes(thresholds) => {
-                let grid = Grid::new(thresholds.clone());
-                tally(rows.targets(), bins, |y| grid.bin(unit.of(y).abs()), threads)
+                let grid = Bins::new(thresholds.clone());
+                tally(rows.targets(), bins, |y| grid.bin(unit.encode(y).abs()), threads)
             }
             TargetBins::Centres(scale) => {
                 let (_, bin) = linear_bins(*scale);
-                tally(rows.targets(), bins, |y| bin(unit.of(y)), threads)
+                tally(rows.targets(), bins, |y| bin(unit.encode(y)), threads)
             }
         };
         add_to(totals, &[], &counts);

@@ -4,10 +4,10 @@ use quietly_engine::linalg::norm;
 
 use super::*;
 use crate::{
-    epoch,
-    examples::{Features, Shape},
+    design_matrix::{Features, Shape},
+    epoch_dp_sgd,
     loss::Loss,
-    program::Program,
+    problem::Problem,
     regulariser::Regulariser,
     set::Set,
 };
@@ -17,10 +17,10 @@ const SHAPE: Shape = Shape { width: 2, constant: 0.0, l1: None, radius: 1.0 };
 type Record = ([f64; 2], f64);
 const NULL: Record = ([0.0, 0.0], f64::NAN);
 
-fn program(loss: Loss, set: Set, ridge: f64) -> Program {
+fn problem(loss: Loss, set: Set, ridge: f64) -> Problem {
     let regulariser = Regulariser { ridge, ..Regulariser::default() };
     let (constant, l1, longest, finds_radius) = (0.0, None, 1.0, false);
-    Program {
+    Problem {
         loss,
         set,
         regulariser,
@@ -46,9 +46,9 @@ fn flat(rows: &[Record]) -> Vec<f64> {
     rows.iter().flat_map(|r| r.0).collect()
 }
 
-/// One phase of a program, and where it starts.
+/// One phase of a problem, and where it starts.
 struct Trial {
-    program: Program,
+    problem: Problem,
     phase: Phase,
     from: usize,
     ball: Option<f64>,
@@ -56,12 +56,12 @@ struct Trial {
 }
 
 impl Trial {
-    fn new(program: Program, phase: Phase) -> Self {
-        Trial { program, phase, from: 0, ball: None, start: [1.0, 0.0] }
+    fn new(problem: Problem, phase: Phase) -> Self {
+        Trial { problem, phase, from: 0, ball: None, start: [1.0, 0.0] }
     }
 
     fn ground(&self) -> Ground {
-        self.program.ground(2, 1.0, 1.0).unwrap()
+        self.problem.ground(2, 1.0, 1.0).unwrap()
     }
 
     /// How far apart the means of two tables are, and how far they may be.
@@ -70,10 +70,10 @@ impl Trial {
         assert!(self.phase.suits(&ground));
         let centre = self.start.to_vec();
         let ball = self.ball.map(|radius| Ball { centre: centre.clone(), radius });
-        let set = Within { set: self.program.set.clone(), ball };
-        let glm = self.program.glm(2, 1.0).unwrap();
-        let (program, phase, from) = (&self.program, &self.phase, self.from);
-        let pass = Pass { program, glm, phase, ground: &ground, set: &set, centre: &centre, from };
+        let set = BallIntersection { set: self.problem.set.clone(), ball };
+        let glm = self.problem.glm(2, 1.0).unwrap();
+        let (problem, phase, from) = (&self.problem, &self.phase, self.from);
+        let pass = Pass { problem, glm, phase, ground: &ground, set: &set, centre: &centre, from };
         let (a, b) = (flat(rows), flat(others));
         let a = pass.mean(&examples(&a, rows), &self.start);
         let b = pass.mean(&examples(&b, others), &self.start);
@@ -143,7 +143,7 @@ fn a_replaced_row_moves_a_pass_by_what_is_said_and_no_more() {
         (0.3, 0.2, 22, 4, 0.1),
     ] {
         let mut trial =
-            Trial::new(program(Loss::Logistic, disc.clone(), ridge), pass(rows, step, batch, pull));
+            Trial::new(problem(Loss::Logistic, disc.clone(), ridge), pass(rows, step, batch, pull));
         for from in [0, 7] {
             trial.from = from;
             let worst = trial.worst(5, 300);
@@ -161,9 +161,9 @@ fn a_replaced_row_moves_a_pass_by_what_is_said_and_no_more() {
 #[test]
 fn a_replaced_row_moves_an_epoch_and_a_ball_by_no_more_than_is_said() {
     let disc = Set::L2 { radius: 1.0 };
-    let ridge = program(Loss::Logistic, disc.clone(), 0.5);
+    let ridge = problem(Loss::Logistic, disc.clone(), 0.5);
     let ground = ridge.ground(2, 1.0, 1.0).unwrap();
-    for phase in epoch::phases(&ground, 210, 3) {
+    for phase in epoch_dp_sgd::phases(&ground, 210, 3) {
         let worst = Trial::new(ridge.clone(), phase).worst(6, 120);
         assert!(worst > 0.95, "{phase:?} {worst}");
     }
@@ -173,13 +173,13 @@ fn a_replaced_row_moves_an_epoch_and_a_ball_by_no_more_than_is_said() {
         (Set::Linf { radius: 1.0 }, 0.6),
         (Set::Box { lo: vec![-1.0; 2], hi: vec![1.0; 2] }, 0.6),
     ] {
-        let program = program(Loss::Logistic, set, 0.0);
+        let problem = problem(Loss::Logistic, set, 0.0);
         for (radius, least) in [(2.0, least), (0.9, least), (0.05, 0.0)] {
             let ball = Some(radius);
             let phase = Phase { ball, ..pass(20, 0.5, 1, 0.0) };
-            let trial = Trial { ball, ..Trial::new(program.clone(), phase) };
+            let trial = Trial { ball, ..Trial::new(problem.clone(), phase) };
             let worst = trial.worst(7, 120);
-            assert!(worst >= least, "{:?} {radius} {worst}", program.set);
+            assert!(worst >= least, "{:?} {radius} {worst}", problem.set);
         }
     }
 }
@@ -187,8 +187,8 @@ fn a_replaced_row_moves_an_epoch_and_a_ball_by_no_more_than_is_said() {
 /// A row of another phase, or beyond the last, does not move this one; rows that are missing are null records.
 #[test]
 fn phases_see_their_own_rows_only() {
-    let program = program(Loss::Logistic, Set::L2 { radius: 1.0 }, 0.0);
-    let trial = Trial { from: 5, ..Trial::new(program, pass(10, 0.3, 3, 0.0)) };
+    let problem = problem(Loss::Logistic, Set::L2 { radius: 1.0 }, 0.0);
+    let trial = Trial { from: 5, ..Trial::new(problem, pass(10, 0.3, 3, 0.0)) };
     let rows = vec![pair(1.2).0; 25];
     for at in 0..25 {
         let mut others = rows.clone();
@@ -206,8 +206,8 @@ fn phases_see_their_own_rows_only() {
 /// E1: a start that was not projected is where the constants do not hold, and a row moves the mean by more than Δ.
 #[test]
 fn a_start_outside_the_set_breaks_the_bound() {
-    let program = program(Loss::Fourth, Set::Linf { radius: 1.0 }, 0.0);
-    let mut trial = Trial::new(program, pass(8, 0.005, 1, 0.0));
+    let problem = problem(Loss::Fourth, Set::Linf { radius: 1.0 }, 0.0);
+    let mut trial = Trial::new(problem, pass(8, 0.005, 1, 0.0));
     let row = |side: f64| ([0.1, side * 0.99], -1.0);
     let (mut rows, mut others) = (vec![NULL; 8], vec![NULL; 8]);
     (rows[0], others[0]) = (row(1.0), row(-1.0));

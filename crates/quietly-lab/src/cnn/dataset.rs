@@ -103,7 +103,7 @@ impl Pictures {
     ///
     /// [`Error::Parameter`] unless the SNR is from 0.001 to 1e6.
     pub fn corrupt(&mut self, snr: f64, key: &Key) -> Result<(), Error> {
-        Error::unless((1e-3..=1e6).contains(&snr), "SNR", "from 0.001 to 1e6", snr)?;
+        Error::ensure((1e-3..=1e6).contains(&snr), "SNR", "from 0.001 to 1e6", snr)?;
         let stream = key.stream("corruption");
         let size = self.side * self.side * self.channels;
         for (at, picture) in self.values.chunks_exact_mut(size).enumerate() {
@@ -183,9 +183,9 @@ impl Pasted {
         key: Key,
     ) -> Result<Pasted, Error> {
         let fits = (1..=side).contains(&patch) && side <= 256;
-        Error::unless(fits, "patch", "from 1 pixel to the picture's side", patch)?;
-        Error::unless((0.0..=1e6).contains(&snr), "SNR", "from 0 to 1e6", snr)?;
-        Error::unless((2..=8).contains(&classes), "classes", "from 2 to 8", classes)?;
+        Error::ensure(fits, "patch", "from 1 pixel to the picture's side", patch)?;
+        Error::ensure((0.0..=1e6).contains(&snr), "SNR", "from 0 to 1e6", snr)?;
+        Error::ensure((2..=8).contains(&classes), "classes", "from 2 to 8", classes)?;
         Ok(Pasted { side, patch, snr, classes, key })
     }
 

@@ -41,14 +41,14 @@ impl Default for ConvShape {
 impl ConvShape {
     pub(crate) fn check(&self) -> Result<(), Error> {
         let side = self.side.is_multiple_of(8) && (8..=256).contains(&self.side);
-        Error::unless(side, "side", "a multiple of 8, up to 256", self.side)?;
+        Error::ensure(side, "side", "a multiple of 8, up to 256", self.side)?;
         let channels = (1..=64).contains(&self.channels);
-        Error::unless(channels, "channels", "from 1 to 64", self.channels)?;
+        Error::ensure(channels, "channels", "from 1 to 64", self.channels)?;
         let group = (1..=256).contains(&self.group);
-        Error::unless(group, "channels of a group", "from 1 to 256", self.group)?;
+        Error::ensure(group, "channels of a group", "from 1 to 256", self.group)?;
         for width in self.widths {
             let fine = width.is_multiple_of(self.group) && (1..=256).contains(&width);
-            Error::unless(
+            Error::ensure(
                 fine,
                 "channels of a layer",
                 "a multiple of the group, up to 256",
@@ -56,7 +56,7 @@ impl ConvShape {
             )?;
         }
         let classes = (2..=1000).contains(&self.classes);
-        Error::unless(classes, "classes", "from 2 to 1000", self.classes)
+        Error::ensure(classes, "classes", "from 2 to 1000", self.classes)
     }
 
     fn blocks(&self) -> [Block; BLOCKS] {

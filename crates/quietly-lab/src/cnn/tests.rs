@@ -298,7 +298,7 @@ fn a_broken_run_goes_on_with_the_same_bits() {
             if p.done >= stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let run = plan(4.0).run_with(&open(&broken).unwrap(), &pictures, "picture", 2, &mut watch);
-        assert_eq!(matches!(run, Err(Error::Stopped)), stop < 12);
+        assert_eq!(matches!(run, Err(Error::Interrupted)), stop < 12);
         assert!(broken.join("page").exists());
     }
     let notebook = open(&broken).unwrap();

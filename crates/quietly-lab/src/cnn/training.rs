@@ -6,10 +6,10 @@ use quietly_accounting::{Neighbours, calibrate};
 use quietly_core::{
     budget::Budget,
     certificate::Certificate,
-    charge::{self, Charge, Sampler, Stage},
     lattice::Lattice,
-    progress::{Watch, tell},
-    release::{BoundedSum, Door},
+    mechanism::{self, PlannedRelease, Sampler, Stage},
+    progress::{Watch, report},
+    release::{BoundedSum, Releaser},
 };
 use quietly_engine::error::Error;
 use quietly_noise::Key;
@@ -35,7 +35,7 @@ pub struct ImageTraining {
     pub shape: ConvShape,
     /// How many steps: T.
     pub steps: u64,
-    /// About how many pictures a step sees.
+    /// MethodInfo how many pictures a step sees.
     pub batch: u64,
     /// How far the first step goes along a mean gradient that has the norm of the clip. Later ones go less far, the last nearly
     /// nowhere.
@@ -72,14 +72,14 @@ impl ImageTraining {
     pub fn plan(self, rows: u64, budget: Budget) -> Result<ImagePlan, Error> {
         self.shape.check()?;
         let steps = (1..=1_000_000).contains(&self.steps);
-        Error::unless(steps, "steps", "from 1 to a million", self.steps)?;
+        Error::ensure(steps, "steps", "from 1 to a million", self.steps)?;
         let batch = (1..rows).contains(&self.batch) && rows < 1 << 31;
-        Error::unless(batch, "batch", "from 1 to less than all pictures", self.batch)?;
+        Error::ensure(batch, "batch", "from 1 to less than all pictures", self.batch)?;
         for (name, x) in [("step size", self.step_size), ("clip", self.clip)] {
-            Error::unless((1e-12..=1e12).contains(&x), name, "from 1e-12 to 1e12", x)?;
+            Error::ensure((1e-12..=1e12).contains(&x), name, "from 1e-12 to 1e12", x)?;
         }
         let momentum = (0.0..1.0).contains(&self.momentum);
-        Error::unless(momentum, "momentum", "from 0 to below 1", self.momentum)?;
+        Error::ensure(momentum, "momentum", "from 0 to below 1", self.momentum)?;
         // What is charged is what is drawn: a multiple of 2⁻³², not above what was asked.
         let whole = 2f64.powi(32);
         let rate = (self.batch as f64 / rows as f64 * whole).floor() / whole;
@@ -98,12 +98,13 @@ impl ImageTraining {
         budget.unless_pure()?;
         let neighbours = budget.neighbours();
         let want = "add-remove: that is what these samples are priced for";
-        Error::unless(neighbours == Neighbours::AddRemove, "neighbours", want, neighbours.name())?;
+        Error::ensure(neighbours == Neighbours::AddRemove, "neighbours", want, neighbours.name())?;
         let stages = |noise: f64| {
-            let charge = Charge::sum(PURPOSE, noise.max(LEAST_NOISE));
+            let charge = PlannedRelease::sum(PURPOSE, noise.max(LEAST_NOISE));
             vec![Stage::new("training", self.steps, vec![charge])]
         };
-        let event = |noise: f64| charge::event(sampler, &stages(noise)).map_err(charge::accounting);
+        let event =
+            |noise: f64| mechanism::event(sampler, &stages(noise)).map_err(mechanism::accounting);
         let found = calibrate(event, neighbours, budget.epsilon(), budget.delta())?;
         plan.stages = stages(found.noise_multiplier);
         plan.epsilon = found.epsilon.upper;
@@ -132,7 +133,7 @@ impl ImagePlan {
 
     /// The noise over what one picture can add; none if there is none.
     pub fn noise(&self) -> Option<f64> {
-        self.stages.first().map(|stage| stage.charges[0].multiplier())
+        self.stages.first().map(|stage| stage.releases[0].multiplier())
     }
 
     /// Trains a network and signs it.
@@ -141,7 +142,7 @@ impl ImagePlan {
     ///
     /// # Errors
     ///
-    /// [`Error::Stopped`] if `watch` says so, [`Error::Noise`] if there is no randomness. No picture can cause an error.
+    /// [`Error::Interrupted`] if `watch` says so, [`Error::Noise`] if there is no randomness. No picture can cause an error.
     ///
     /// # Panics
     ///
@@ -181,7 +182,7 @@ impl ImagePlan {
             serde_json::to_string(self).expect("a plan can be written")
         );
         let parts = pictures.as_ref().map(|all| (0..all.len()).map(move |at| all.bytes(at)));
-        let key = Door::bound(notebook.key(), public.as_bytes(), parts);
+        let key = Releaser::bound(notebook.key(), public.as_bytes(), parts);
         self.train(pictures, unit, key, Some(notebook), threads, watch)
     }
 
@@ -205,28 +206,28 @@ impl ImagePlan {
         let source = key.source();
         let mut walk = Walk { plan: self, network, page: start };
         walk.network.set_weights(&walk.page.weights);
-        let mut door = Door::new(key, &self.stages, threads);
+        let mut releaser = Releaser::new(key, &self.stages, threads);
         if self.noise().is_some() {
-            door = door.after(PURPOSE, walk.page.step);
+            releaser = releaser.after(PURPOSE, walk.page.step);
         }
         let checked = pictures.as_ref().map(|pictures| {
             assert_eq!(pictures.size(), (shape.side, shape.channels), "the planned size");
             pictures
         });
-        let draw = door.draw(self.sampler);
+        let draw = releaser.draw(self.sampler);
         let mut batches = checked.as_ref().map(|pictures| draw.batches(pictures.len()));
         let lattice = Lattice::for_sums(self.training.clip, shape.weights());
         while walk.page.step < steps {
             let step = walk.page.step;
-            tell(watch, "step", step, steps)?;
+            report(watch, "step", step, steps)?;
             let sum = batches.as_mut().zip(checked.as_ref()).map(|(batches, pictures)| {
                 let which = batches.step(step);
                 gradient::clipped(&walk.network, pictures, which, &lattice, threads)
             });
             let unit = lattice.step();
             let released = match self.noise() {
-                Some(_) => door.sum(PURPOSE, BoundedSum::new(sum, lattice.sensitivity()))?.0,
-                None => door.plain(sum, |sum| sum.iter().map(|s| *s as f64 * unit).collect()),
+                Some(_) => releaser.sum(PURPOSE, BoundedSum::new(sum, lattice.sensitivity()))?.0,
+                None => releaser.plain(sum, |sum| sum.iter().map(|s| *s as f64 * unit).collect()),
             };
             walk.descend(&released);
             if let Some(notebook) = notebook.filter(|n| n.is_due(walk.page.step)) {

@@ -10,10 +10,10 @@ use quietly_accounting::{Event, Neighbours, gaussian_mu};
 use quietly_core::{
     budget::Budget,
     certificate::Certificate,
-    charge::{Charge, Sampler, Stage},
     lattice::Lattice,
-    progress::{Watch, tell},
-    release::{BoundedSum, Door},
+    mechanism::{PlannedRelease, Sampler, Stage},
+    progress::{Watch, report},
+    release::{BoundedSum, Releaser},
 };
 use quietly_engine::error::Error;
 use quietly_noise::Key;
@@ -72,15 +72,16 @@ impl Descent {
     /// [`Error::Parameter`] if a setting makes no sense or no privacy is asked for, [`Error::Accounting`] if the budget cannot be met.
     pub fn plan(self, rows: u64, dimension: usize, budget: Budget) -> Result<PatchPlan, Error> {
         self.check()?;
-        Error::unless(rows > 0, "rows", "at least 1", rows)?;
+        Error::ensure(rows > 0, "rows", "at least 1", rows)?;
         let width = dimension.saturating_mul(2 * self.filters);
         let fine = dimension > 0 && width < 1 << 24;
-        Error::unless(fine, "weights", "from 1 to 16 million in all", width)?;
+        Error::ensure(fine, "weights", "from 1 to 16 million in all", width)?;
         let private = budget.is_private() && !budget.is_pure();
         let want = "finite, and delta above 0: the noise is Gaussian";
-        Error::unless(private, "epsilon", want, budget.epsilon())?;
-        let stages =
-            |noise| vec![Stage::new("descent", self.steps, vec![Charge::sum(PURPOSE, noise)])];
+        Error::ensure(private, "epsilon", want, budget.epsilon())?;
+        let stages = |noise| {
+            vec![Stage::new("descent", self.steps, vec![PlannedRelease::sum(PURPOSE, noise)])]
+        };
         let run = |noise| Event::gaussian(noise)?.repeat(self.steps);
         // (4.2), and a little for rounding; the accountant has the last word.
         let apart = sensitivity(budget.neighbours());
@@ -99,14 +100,14 @@ impl Descent {
 
     pub(crate) fn check(&self) -> Result<(), Error> {
         let filters = (1..=10_000).contains(&self.filters);
-        Error::unless(filters, "filters", "from 1 to 10000", self.filters)?;
+        Error::ensure(filters, "filters", "from 1 to 10000", self.filters)?;
         let power = self.power > 2.0 && self.power <= 9.0;
-        Error::unless(power, "power", "above 2, up to 9", self.power)?;
+        Error::ensure(power, "power", "above 2, up to 9", self.power)?;
         let steps = (1..=10_000_000).contains(&self.steps);
-        Error::unless(steps, "steps", "from 1 to ten million", self.steps)?;
+        Error::ensure(steps, "steps", "from 1 to ten million", self.steps)?;
         for (name, x) in [("step size", self.step_size), ("start", self.start), ("clip", self.clip)]
         {
-            Error::unless((1e-12..=1e12).contains(&x), name, "from 1e-12 to 1e12", x)?;
+            Error::ensure((1e-12..=1e12).contains(&x), name, "from 1e-12 to 1e12", x)?;
         }
         Ok(())
     }
@@ -160,8 +161,8 @@ impl PatchPlan {
 
     /// The noise over what one picture can add.
     fn multiplier(&self) -> f64 {
-        match self.stages[0].charges[0].mechanism {
-            quietly_core::charge::Mechanism::Gaussian { noise } => noise,
+        match self.stages[0].releases[0].mechanism {
+            quietly_core::mechanism::Mechanism::Gaussian { noise } => noise,
             _ => unreachable!("a descent asks for sums"),
         }
     }
@@ -172,7 +173,7 @@ impl PatchPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::Stopped`] if `watch` says so, [`Error::Noise`] if there is no randomness. No picture can cause an error.
+    /// [`Error::Interrupted`] if `watch` says so, [`Error::Noise`] if there is no randomness. No picture can cause an error.
     ///
     /// # Panics
     ///
@@ -187,15 +188,15 @@ impl PatchPlan {
     ) -> Result<(Network, Certificate), Error> {
         let source = key.source();
         let mut network = self.descent.network(self.dimension, &key)?;
-        let mut door = Door::new(key, &self.stages, threads);
+        let mut releaser = Releaser::new(key, &self.stages, threads);
         let lattice = self.descent.lattice(self.dimension);
         for step in 0..self.descent.steps {
-            tell(watch, "descending", step, self.descent.steps)?;
+            report(watch, "descending", step, self.descent.steps)?;
             let sum = images.as_ref().map(|images| {
                 assert_eq!(images.dimension(), self.dimension, "the planned dimension");
                 gradient::clipped(&network, images, &lattice, threads, false).sum
             });
-            let released = self.release(&mut door, sum, &lattice)?;
+            let released = self.release(&mut releaser, sum, &lattice)?;
             self.descend(&mut network, &released);
         }
         let public = vec![
@@ -205,20 +206,26 @@ impl PatchPlan {
             ),
             "how the network is made and trained".into(),
         ];
-        let certificate =
-            Certificate::new(self.budget, Sampler::Full, &self.stages, public, unit, Some(source))?;
+        let certificate = Certificate::new(
+            self.budget,
+            Sampler::FullBatch,
+            &self.stages,
+            public,
+            unit,
+            Some(source),
+        )?;
         Ok((network, certificate))
     }
 
-    /// One sum, through the door.
+    /// One sum, through the releaser.
     pub(crate) fn release(
         &self,
-        door: &mut Door,
+        releaser: &mut Releaser,
         sum: Private<Vec<i64>>,
         lattice: &Lattice,
     ) -> Result<Vec<f64>, Error> {
         let what = BoundedSum::new(sum, lattice.sensitivity());
-        Ok(door.sum(PURPOSE, what)?.0)
+        Ok(releaser.sum(PURPOSE, what)?.0)
     }
 
     /// One step along a released sum.

@@ -113,9 +113,9 @@ impl World {
     ///
     /// [`Error::Parameter`] unless the SNR is from 0 to 1e6 and the dimension from 2 to a million.
     pub fn new(dimension: usize, snr: f64, key: &Key) -> Result<World, Error> {
-        Error::unless((0.0..=1e6).contains(&snr), "SNR", "from 0 to 1e6", snr)?;
+        Error::ensure((0.0..=1e6).contains(&snr), "SNR", "from 0 to 1e6", snr)?;
         let fine = (2..=1_000_000).contains(&dimension);
-        Error::unless(fine, "dimension", "from 2 to a million", dimension)?;
+        Error::ensure(fine, "dimension", "from 2 to a million", dimension)?;
         let mut signal = normals(&key.stream("signal"), 0, GRID, dimension)?;
         let length = snr * ((dimension - 1) as f64).sqrt() / norm(&signal);
         signal.iter_mut().for_each(|v| *v *= length);
@@ -128,7 +128,7 @@ impl World {
     ///
     /// [`Error::Parameter`] unless there are from 2 to 100 patches.
     pub fn patches(self, patches: usize) -> Result<World, Error> {
-        Error::unless((2..=100).contains(&patches), "patches", "from 2 to 100", patches)?;
+        Error::ensure((2..=100).contains(&patches), "patches", "from 2 to 100", patches)?;
         Ok(World { patches, ..self })
     }
 

@@ -6,7 +6,7 @@ use quietly::{
     diagnose::{Diagnosis, Verdict},
 };
 use quietly_accounting::{Neighbours, gaussian_mu};
-use quietly_core::{budget::Budget, lattice::Lattice, random::Random, release::Door};
+use quietly_core::{budget::Budget, lattice::Lattice, random::Random, release::Releaser};
 use quietly_engine::linalg::norm;
 use quietly_noise::Key;
 
@@ -182,15 +182,15 @@ fn one_picture_moves_every_step_by_at_most_the_clip() {
         .collect();
     let without = Images::new(2, 8, values, (0..4).map(|i| with.image(i).label).collect());
     let seen = |images: &Images| {
-        let mut door = Door::new(Key::from_seed(5), &plan.stages, 1);
-        door.witness = Some(Vec::new());
+        let mut releaser = Releaser::new(Key::from_seed(5), &plan.stages, 1);
+        releaser.witness = Some(Vec::new());
         let mut network = SMALL.network(8, &Key::from_seed(5)).unwrap();
         for _ in 0..SMALL.steps {
             let sum = gradient::clipped(&network, images, &lattice, 1, false).sum;
-            let released = plan.release(&mut door, Private::new(sum), &lattice).unwrap();
+            let released = plan.release(&mut releaser, Private::new(sum), &lattice).unwrap();
             plan.descend(&mut network, &released);
         }
-        door.witness.unwrap()
+        releaser.witness.unwrap()
     };
     let (a, b) = (seen(&with), seen(&without));
     assert_eq!(a.len(), SMALL.steps as usize);

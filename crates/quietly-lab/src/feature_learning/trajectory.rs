@@ -1,6 +1,6 @@
 //! A training run on made-up pictures, watched from the inside.
 use quietly::Private;
-use quietly_core::release::Door;
+use quietly_core::release::Releaser;
 use quietly_engine::{error::Error, linalg::add, normals::normals};
 use quietly_noise::Key;
 
@@ -109,7 +109,7 @@ pub fn study(
     key: Key,
 ) -> Result<Course, Error> {
     descent.check()?;
-    Error::unless(rows > 0, "rows", "at least 1", rows)?;
+    Error::ensure(rows > 0, "rows", "at least 1", rows)?;
     let (images, fresh) = (world.draw(0, rows)?, world.draw(1, TEST)?);
     let mut run = Run::new(descent, noise, &images, key)?;
     let mut parts = Decomposition::new(&run.network, &images);
@@ -144,7 +144,7 @@ struct Run<'a> {
 enum Added<'a> {
     Nothing,
     Published { scale: f64, stream: quietly_noise::Stream },
-    Planned { plan: &'a PatchPlan, door: Box<Door> },
+    Planned { plan: &'a PatchPlan, releaser: Box<Releaser> },
 }
 
 impl<'a> Run<'a> {
@@ -161,17 +161,17 @@ impl<'a> Run<'a> {
             Noise::Published { epsilon, delta } => {
                 let fine = *epsilon > 0.0 && *delta > 0.0 && *delta < 1.0;
                 let want = "above 0, with delta between 0 and 1";
-                Error::unless(fine, "epsilon", want, epsilon)?;
+                Error::ensure(fine, "epsilon", want, epsilon)?;
                 let scale = (2.0 * (1.25 / delta).ln()).sqrt()
                     / (epsilon * images.len() as f64 * descent.filters as f64);
                 Added::Published { scale, stream: key.stream("published noise") }
             }
             Noise::Planned(plan) => {
                 let same = plan.descent == descent && plan.dimension == images.dimension();
-                Error::unless(same, "plan", "one of this descent and dimension", "another's")?;
+                Error::ensure(same, "plan", "one of this descent and dimension", "another's")?;
                 divisor = plan.rows as f64;
-                let door = Door::new(key, &plan.stages, 1);
-                Added::Planned { plan, door: Box::new(door) }
+                let releaser = Releaser::new(key, &plan.stages, 1);
+                Added::Planned { plan, releaser: Box::new(releaser) }
             }
         };
         let (start, noise) = (network.weights.clone(), vec![0.0; network.weights.len()]);
@@ -185,12 +185,12 @@ impl<'a> Run<'a> {
         mut see: impl FnMut(&Network, &[Look]),
     ) -> Result<Vec<Look>, Error> {
         let eta = self.descent.step_size;
-        if let Added::Planned { plan, door } = &mut self.source {
+        if let Added::Planned { plan, releaser } = &mut self.source {
             let lattice = self.descent.lattice(self.images.dimension());
             let all = gradient::clipped(&self.network, self.images, &lattice, 1, true);
             see(&self.network, &all.looks);
             let bare: Vec<f64> = all.sum.iter().map(|s| *s as f64 * lattice.step()).collect();
-            let released = plan.release(door, Private::new(all.sum), &lattice)?;
+            let released = plan.release(releaser, Private::new(all.sum), &lattice)?;
             plan.descend(&mut self.network, &released);
             for ((z, noisy), bare) in self.noise.iter_mut().zip(&released).zip(&bare) {
                 *z += (noisy - bare) / self.divisor;

@@ -264,11 +264,11 @@ fn precision(plan: &Plan) -> Option<f64> {
     for stage in plan.stages() {
         let part = match plan.sampler() {
             _ if stage.all_rows => 1.0,
-            Sampler::Allocation { steps } | Sampler::Parts { steps } => steps as f64,
+            Sampler::RandomAllocation { steps } | Sampler::Partition { steps } => steps as f64,
             Sampler::Poisson { rate, .. } => 1.0 / rate,
             _ => 1.0,
         };
-        for charge in stage.charges.iter().filter(|c| c.purpose.contains("gradient")) {
+        for charge in stage.releases.iter().filter(|c| c.purpose.contains("gradient")) {
             if let Mechanism::Gaussian { noise } = charge.mechanism {
                 sum += (stage.steps * charge.times) as f64 / (noise * part).powi(2);
             }

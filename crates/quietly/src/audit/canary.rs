@@ -4,15 +4,15 @@
 //! chances of a hit and of a false alarm are then limited by Clopper and Pearson's exact bounds, and with them ε: any
 //! (ε, δ)-private mechanism has P(hit) ≤ e^ε P(false alarm) + δ, whatever the test, in both directions.
 use quietly_accounting::Neighbours;
-use quietly_core::progress::{Watch, tell};
+use quietly_core::progress::{Watch, report};
 use quietly_data::{Private, Table};
 use quietly_engine::error::Error;
 use quietly_noise::Key;
 
 use super::{
     Claim, Verdict,
-    limits::{chance_above, chance_below, quantile},
-    world::{Group, World},
+    confidence::{chance_above, chance_below, quantile},
+    synthetic::{Group, World},
 };
 use crate::plan::Plan;
 
@@ -70,7 +70,7 @@ impl Canary {
         if self.epsilon > self.claim.epsilon || sighting.least_hits > *ceiling {
             Verdict::Caught
         } else {
-            Verdict::Within
+            Verdict::BallIntersection
         }
     }
 }
@@ -89,14 +89,14 @@ impl Canary {
 ///     let mechanism = Mechanism::new(Scheme::Full, 1, budget, broken, &Key::from_seed(1))?;
 ///     canary(mechanism.claim(), 2000, |with, run| mechanism.release(with, run), quiet)
 /// };
-/// assert_eq!(audit(None)?.verdict(), Verdict::Within);
+/// assert_eq!(audit(None)?.verdict(), Verdict::BallIntersection);
 /// assert_eq!(audit(Some(Broken::HalfNoise))?.verdict(), Verdict::Caught);
 /// # Ok::<(), quietly::Error>(())
 /// ```
 ///
 /// # Errors
 ///
-/// [`Error::Parameter`] unless there are from 100 to ten million runs; [`Error::Stopped`] if `watch` says so; whatever
+/// [`Error::Parameter`] unless there are from 100 to ten million runs; [`Error::Interrupted`] if `watch` says so; whatever
 /// `release` returns.
 pub fn canary(
     claim: &Claim,
@@ -104,11 +104,11 @@ pub fn canary(
     mut release: impl FnMut(bool, u64) -> Result<f64, Error>,
     watch: &mut Watch<'_>,
 ) -> Result<Canary, Error> {
-    Error::unless((100..=10_000_000).contains(&runs), "runs", "from 100 to ten million", runs)?;
+    Error::ensure((100..=10_000_000).contains(&runs), "runs", "from 100 to ten million", runs)?;
     let mut scores = [Vec::new(), Vec::new()];
     for run in 0..runs {
         if run % 64 == 0 {
-            tell(watch, "canary", run, runs)?;
+            report(watch, "canary", run, runs)?;
         }
         for with in [false, true] {
             let score = release(with, run)?;

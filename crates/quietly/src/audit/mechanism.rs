@@ -67,19 +67,19 @@ impl Mechanism {
     ) -> Result<Self, Error> {
         let neighbours = budget.neighbours();
         let shuffled = broken == Some(Broken::Shuffled);
-        Error::unless(
+        Error::ensure(
             !shuffled || neighbours == Neighbours::ReplaceOne,
             "neighbours",
             "replace-one for shuffled blocks, whose size is fixed",
             neighbours.name(),
         )?;
-        Error::unless(
+        Error::ensure(
             !shuffled || scheme != Scheme::Full,
             "mechanism",
             "poisson or allocation for shuffled blocks to be charged as",
             "gaussian",
         )?;
-        Error::unless((1..=1000).contains(&steps), "steps", "from 1 to 1000", steps)?;
+        Error::ensure((1..=1000).contains(&steps), "steps", "from 1 to 1000", steps)?;
         let event = |noise: f64| match scheme {
             Scheme::Full => Event::gaussian(noise)?.repeat(steps),
             Scheme::Allocation => Event::random_allocation(steps, 1, noise),

@@ -10,15 +10,15 @@
 //! more than is claimed for a replaced row, and the member is now one stranger among n + 1, so that it scores above the
 //! k-th of the others with chance k/(n + 1) at most. With the member in place the chance is at most hits(k/(n + 1)).
 use quietly_accounting::Neighbours;
-use quietly_core::progress::{Watch, tell};
+use quietly_core::progress::{Watch, report};
 use quietly_data::Private;
 use quietly_engine::error::Error;
 use quietly_noise::Key;
 
 use super::{
     Claim, FALSE_ACCUSATION, Verdict,
-    limits::{mean_below, moments},
-    world::{Group, World},
+    confidence::{mean_below, moments},
+    synthetic::{Group, World},
 };
 use crate::plan::Plan;
 
@@ -69,7 +69,11 @@ impl Tracing {
     /// Whether what was seen is within the claim.
     pub fn verdict(&self) -> Verdict {
         let mut all = self.hits.iter().map(|(_, hits)| hits).chain([&self.pairs]);
-        if all.any(|mean| mean.least > mean.most) { Verdict::Caught } else { Verdict::Within }
+        if all.any(|mean| mean.least > mean.most) {
+            Verdict::Caught
+        } else {
+            Verdict::BallIntersection
+        }
     }
 }
 
@@ -87,8 +91,8 @@ pub fn tracing(
     key: &Key,
     watch: &mut Watch<'_>,
 ) -> Result<Tracing, Error> {
-    Error::unless((20..=1_000_000).contains(&models), "runs", "from 20 to a million", models)?;
-    Error::unless(plan.rows() > 1, "rows", "at least 2", plan.rows())?;
+    Error::ensure((20..=1_000_000).contains(&models), "runs", "from 20 to a million", models)?;
+    Error::ensure(plan.rows() > 1, "rows", "at least 2", plan.rows())?;
     let claim = Claim::of_plan(plan, Neighbours::ReplaceOne)?;
     let n = plan.rows() as usize;
     // The k-th highest of n strangers; a further one is above it with chance k/(n + 1).
@@ -100,7 +104,7 @@ pub fn tracing(
     let world = World::new(plan, key)?;
     let public = world.draw(Group::Public, 0, plan.rows())?.into_table();
     for model in 0..models {
-        tell(watch, "models", model, models)?;
+        report(watch, "models", model, models)?;
         let members = world.draw(Group::Members, model, plan.rows())?;
         let strangers = world.draw(Group::Strangers, model, plan.rows())?;
         let table = Private::new(members.clone().into_table());

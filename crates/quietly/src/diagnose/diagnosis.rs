@@ -109,11 +109,11 @@ impl Diagnosis {
     ///
     /// [`Error::Parameter`] unless the SNR is from 0 to 1e6, there are rows, and ε is finite and δ above 0.
     pub fn new(snr: f64, rows: u64, budget: Budget) -> Result<Diagnosis, Error> {
-        Error::unless((0.0..=1e6).contains(&snr), "SNR", "from 0 to 1e6", snr)?;
-        Error::unless(rows > 0, "rows", "at least 1", rows)?;
-        Error::unless(budget.is_private(), "epsilon", "finite", budget.epsilon())?;
+        Error::ensure((0.0..=1e6).contains(&snr), "SNR", "from 0 to 1e6", snr)?;
+        Error::ensure(rows > 0, "rows", "at least 1", rows)?;
+        Error::ensure(budget.is_private(), "epsilon", "finite", budget.epsilon())?;
         let want = "above 0, as the noise is Gaussian";
-        Error::unless(!budget.is_pure(), "delta", want, budget.delta())?;
+        Error::ensure(!budget.is_pure(), "delta", want, budget.delta())?;
         budget.of_one_row()?;
         Ok(Diagnosis { snr, rows, budget, power: 3.0, time: None })
     }
@@ -125,7 +125,7 @@ impl Diagnosis {
     /// [`Error::Parameter`] unless it is above 2, up to 9.
     pub fn power(self, power: f64) -> Result<Diagnosis, Error> {
         let fine = power > 2.0 && power <= 9.0;
-        Error::unless(fine, "power", "above 2, up to 9", power)?;
+        Error::ensure(fine, "power", "above 2, up to 9", power)?;
         // The time depends on the power.
         let again = Diagnosis { power, time: None, ..self };
         match self.time {
@@ -142,7 +142,7 @@ impl Diagnosis {
     /// [`Error::Parameter`] unless there are from 1 to ten million steps.
     pub fn steps(self, steps: u64) -> Result<Diagnosis, Error> {
         let fine = (1..=10_000_000).contains(&steps);
-        Error::unless(fine, "steps", "from 1 to ten million", steps)?;
+        Error::ensure(fine, "steps", "from 1 to ten million", steps)?;
         let time = Setup { power: self.power, ..Setup::default() }.signal_time(PAPER_NOISE);
         Ok(self.trained(steps, time))
     }

@@ -24,9 +24,9 @@ use quietly_accounting::{Event, Neighbours};
 use quietly_core::{
     budget::Budget,
     certificate::Certificate,
-    charge::{Charge, Sampler, Stage},
+    mechanism::{PlannedRelease, Sampler, Stage},
     paid::Paid,
-    release::{BoundedSum, Door, Sensitivity},
+    release::{BoundedSum, Releaser, Sensitivity},
 };
 use quietly_data::{Block, Encoding, Private, Source};
 use quietly_engine::{
@@ -84,7 +84,7 @@ pub fn public_separation(
     })?;
     let n: f64 = counts.iter().sum();
     let seen = counts.iter().all(|c| *c > 0.0) && n > classes as f64;
-    Error::unless(seen, "rows of the table", "at least one of every class, and one more", n)?;
+    Error::ensure(seen, "rows of the table", "at least one of every class, and one more", n)?;
     if classes == 2 {
         let (first, last) = sums.split_at(width);
         let told =
@@ -139,14 +139,14 @@ pub fn private_separation(
 ) -> Result<(Separation, Certificate), Error> {
     let classes = encoding.expect_classes()?.class_count();
     let want = "2 for a private estimate; public tables may have more";
-    Error::unless(classes == 2, "number of classes", want, classes)?;
+    Error::ensure(classes == 2, "number of classes", want, classes)?;
     let plan = Release::plan(encoding.width(), rows, budget.of_one_row()?)?;
     let key = paid.spend(budget)?;
     let mut sums = plan.layout.sums();
     each_row(source, encoding, threads, &mut |row, class| plan.layout.add(&mut sums, row, class))?;
     let origin = key.source();
-    let mut door = Door::new(key, &plan.stages, threads);
-    let separation = plan.run(Private::new(sums), &mut door)?;
+    let mut releaser = Releaser::new(key, &plan.stages, threads);
+    let separation = plan.run(Private::new(sums), &mut releaser)?;
     let mut public = vec![
         "the schema: names, ranges and values of the columns".into(),
         format!("that there are about {rows} rows"),
@@ -155,7 +155,7 @@ pub fn private_separation(
         public.push(format!("{DIRECTIONS} random directions that do not depend on the table"));
     }
     let certificate =
-        Certificate::new(budget, Sampler::Full, &plan.stages, public, unit, Some(origin))?;
+        Certificate::new(budget, Sampler::FullBatch, &plan.stages, public, unit, Some(origin))?;
     Ok((separation, certificate))
 }
 
@@ -187,7 +187,7 @@ impl Release {
         let (neighbours, epsilon, delta) = (budget.neighbours(), budget.epsilon(), budget.delta());
         let found = quietly_accounting::calibrate(Event::gaussian, neighbours, epsilon, delta)?;
         let noise = found.noise_multiplier;
-        let stages = vec![Stage::new("signal", 1, vec![Charge::sum(PURPOSE, noise)])];
+        let stages = vec![Stage::new("signal", 1, vec![PlannedRelease::sum(PURPOSE, noise)])];
         // Noise alone has ‖v‖² off by √(D/8)·τ²; projected, ‖v‖² is off by a fifth of itself. The latter is better where the former
         // is larger than a fifth of a middling signal.
         let tau = noise * bound(neighbours) / UNITS * 8.0_f64.sqrt() / rows.max(1) as f64;
@@ -200,11 +200,11 @@ impl Release {
     pub(crate) fn run(
         &self,
         sums: Private<Vec<i128>>,
-        door: &mut Door,
+        releaser: &mut Releaser,
     ) -> Result<Separation, Error> {
         let sum = sums.map(|sums| sums.into_iter().map(quietly_core::lattice::clamped).collect());
         let what = BoundedSum::new(sum, Sensitivity::l2(bound(self.neighbours), 1.0 / UNITS));
-        let (noisy, noise) = door.sum(PURPOSE, what)?;
+        let (noisy, noise) = releaser.sum(PURPOSE, what)?;
         let (means, rest) = noisy.split_at(2 * self.layout.size());
         let (first, last) = means.split_at(self.layout.size());
         let told =

@@ -54,7 +54,7 @@ pub struct Bin {
 ///
 /// # Errors
 ///
-/// [`Error::Data`] if the table cannot be read, [`Error::Stopped`] if `watch` said so, [`Error::Parameter`] if the model is no
+/// [`Error::Data`] if the table cannot be read, [`Error::Interrupted`] if `watch` said so, [`Error::Parameter`] if the model is no
 /// classifier.
 pub fn evaluate_classes(
     model: &Model,

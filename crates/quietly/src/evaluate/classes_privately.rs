@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 use quietly_core::{
     budget::Budget,
     certificate::Certificate,
-    charge::{Sampler, one_sum},
     lattice::clamped,
+    mechanism::{Sampler, one_sum},
     paid::Paid,
-    release::{BoundedSum, Door, Sensitivity},
+    release::{BoundedSum, Releaser, Sensitivity},
 };
 use quietly_data::{Private, Source};
 use quietly_engine::{error::Error, link::Link};
@@ -60,13 +60,13 @@ pub fn evaluate_classes_privately(
         add(&mut sums, &model.classify(row), y as usize, classes);
     })?;
     let sum = Private::new(sums.into_iter().map(clamped).collect());
-    let mut door = Door::new(key, &stages, threads);
+    let mut releaser = Releaser::new(key, &stages, threads);
     let what = BoundedSum::new(sum, Sensitivity::l2(bound(classes), 1.0 / UNITS));
-    let (noisy, noise) = door.sum(PURPOSE, what)?;
+    let (noisy, noise) = releaser.sum(PURPOSE, what)?;
     let public = vec!["the model".into(), "the classes of the target".into()];
-    let source = Some(door.source());
+    let source = Some(releaser.source());
     let unit = &model.certificate.unit;
-    let certificate = Certificate::new(budget, Sampler::Full, &stages, public, unit, source)?;
+    let certificate = Certificate::new(budget, Sampler::FullBatch, &stages, public, unit, source)?;
     Ok((scores(&noisy, noise, model.link != Link::Svm), certificate))
 }
 

@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 use quietly_core::{
     budget::Budget,
     certificate::Certificate,
-    charge::{Sampler, one_sum},
     lattice::clamped,
+    mechanism::{Sampler, one_sum},
     paid::Paid,
-    release::{BoundedSum, Door, Sensitivity},
+    release::{BoundedSum, Releaser, Sensitivity},
 };
 use quietly_data::{Private, Source};
 use quietly_engine::error::Error;
@@ -32,7 +32,7 @@ pub struct Scores {
 ///
 /// # Errors
 ///
-/// [`Error::Data`] if the table cannot be read, [`Error::Stopped`] if `watch` said so, [`Error::Parameter`] if the model is a
+/// [`Error::Data`] if the table cannot be read, [`Error::Interrupted`] if `watch` said so, [`Error::Parameter`] if the model is a
 /// classifier.
 pub fn evaluate(
     model: &Model,
@@ -81,21 +81,21 @@ pub fn evaluate_privately(
         }
     })?;
     let sum = Private::new(sums.map(clamped).to_vec());
-    let mut door = Door::new(key, &stages, threads);
+    let mut releaser = Releaser::new(key, &stages, threads);
     let what = BoundedSum::new(sum, Sensitivity::l2(2.0 * UNITS, 1.0 / UNITS));
-    let (noisy, _) = door.sum("squared errors", what)?;
+    let (noisy, _) = releaser.sum("squared errors", what)?;
     let half = half_width(model);
     let sums = [noisy[0], noisy[1], noisy[2], 4.0 * noisy[3].max(0.0)];
     let public = vec!["the model".into(), "the range of the target".into()];
-    let source = Some(door.source());
+    let source = Some(releaser.source());
     let unit = &model.certificate.unit;
-    let certificate = Certificate::new(budget, Sampler::Full, &stages, public, unit, source)?;
+    let certificate = Certificate::new(budget, Sampler::FullBatch, &stages, public, unit, source)?;
     Ok((scores(sums, half), certificate))
 }
 
 fn expect_regression(model: &Model) -> Result<(), Error> {
     let (good, got) = (!model.link.is_classifier(), model.link.name());
-    Error::unless(good, "model", "a regression for these scores", got)
+    Error::ensure(good, "model", "a regression for these scores", got)
 }
 
 fn half_width(model: &Model) -> f64 {

@@ -4,7 +4,7 @@ use quietly_engine::link::Link;
 use quietly_noise::{Key, Source};
 
 use super::Label;
-use crate::{method::Method, plan::Regression};
+use crate::{methods::Method, plan::Regression};
 
 fn certificate(epsilon: f64, unit: &str, source: Option<Source>) -> Certificate {
     let budget = Budget::new(epsilon, 1e-6).unwrap().under(Neighbours::ReplaceOne);
@@ -49,7 +49,7 @@ fn a_label_says_what_its_certificate_says() {
     ] {
         assert!(label.contains(&part), "{part}\n{label}");
     }
-    for charge in certificate.stages.iter().flat_map(|stage| &stage.charges) {
+    for charge in certificate.stages.iter().flat_map(|stage| &stage.releases) {
         assert!(label.contains(&format!("<td>{}", charge.purpose)), "{}", charge.purpose);
         assert!(label.contains(&certificate.how(charge)), "{}", charge.purpose);
     }

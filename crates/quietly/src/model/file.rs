@@ -7,7 +7,7 @@ use std::path::Path;
 use quietly_core::certificate::Certificate;
 use quietly_data::{is_hidden, name_problem};
 use quietly_engine::error::Error;
-use quietly_linear::design::Reach;
+use quietly_linear::budget_split::Learnable;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -59,7 +59,7 @@ impl Model {
         self.digest().unwrap_or_else(|| none.into())
     }
 
-    /// Reads a model file.
+    /// FitInput a model file.
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl Model {
         Model::from_json(&text, &shown)
     }
 
-    /// Reads the text of a model file; `shown` is what errors call it.
+    /// FitInput the text of a model file; `shown` is what errors call it.
     ///
     /// # Errors
     ///
@@ -183,7 +183,7 @@ impl Model {
             return false;
         }
         let middle = self.encoding.target().map_or(0.0, |t| 0.5 * t.lo + 0.5 * t.hi);
-        let empty = plan.reach() == Reach::Nothing && plan.epsilon() == 0.0;
+        let empty = plan.reach() == Learnable::Nothing && plan.epsilon() == 0.0;
         let ignorant = self.weights.iter().all(|w| *w == 0.0) && self.intercept == middle;
         !(empty && ignorant && self.network.is_none())
     }
@@ -200,10 +200,10 @@ fn digest(value: &Value) -> String {
 
 /// A certificate from JSON, if it is one, nothing in it contradicts the rest and all of it can be seen.
 ///
-/// That is consistency. [`Certificate::adds_up`] also asks the accountant.
+/// That is consistency. [`Certificate::is_consistent`] also asks the accountant.
 pub fn certificate_from_json(text: &str) -> Option<Certificate> {
     let value: Value = serde_json::from_str(text).ok().filter(|value| !has_hidden(value))?;
-    serde_json::from_value(value).ok().filter(Certificate::is_consistent)
+    serde_json::from_value(value).ok().filter(Certificate::has_no_contradiction)
 }
 
 /// Whether a text or a key has a character that cannot be seen.

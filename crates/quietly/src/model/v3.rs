@@ -1,4 +1,4 @@
-//! Reads plans of model files of versions 1 to 3, and plan files of their time: maps their fields to those of today.
+//! FitInput plans of model files of versions 1 to 3, and plan files of their time: maps their fields to those of today.
 //!
 //! Nothing is trusted here: what comes out is checked and priced as any other file.
 use quietly_core::rows_used::ROWS_USED;

@@ -7,12 +7,12 @@ use quietly_engine::{
 };
 use quietly_glm::{
     self, ConvexMethod, Growth, Localisation, Loss, Minimiser, NoisyGradients,
-    ObjectivePerturbation, OutputPerturbation, Program, Regulariser, Set, bolt_on, descent, mu,
-    planned, scaling,
+    ObjectivePerturbation, OutputPerturbation, Problem, Regulariser, Set, dp_gd, mu,
+    output_perturbation, planned, standardise,
 };
 
 use super::Plan;
-use crate::method::Method;
+use crate::methods::Method;
 
 mod small;
 
@@ -152,7 +152,7 @@ impl Convex {
         if let Some(descent) = self.for_small_table(rows, budget) {
             return descent.draft(rows, width, budget);
         }
-        let mut problem = self.program(width)?;
+        let mut problem = self.problem(width)?;
         let shape = Shape::new(rows, width)?;
         if !budget.is_private() {
             problem.minimisable(width, problem.set != Set::Everything)?;
@@ -169,16 +169,16 @@ impl Convex {
         if method == Method::ScaledAmp {
             let want =
                 "everywhere, with a constant, no bound of their own and a delta, for scaled rows";
-            Error::unless(scalable, "weights and rows", want, "otherwise")?;
+            Error::ensure(scalable, "weights and rows", want, "otherwise")?;
             let mu = gaussian_mu(budget.epsilon(), budget.delta())?;
-            problem.scale(scaling::is_calm(rows, width, mu));
+            problem.scale(standardise::is_calm(rows, width, mu));
         }
         let fine = method.about().links.contains(&problem.link());
-        Error::unless(fine, "method", "one for this model", method.name())?;
+        Error::ensure(fine, "method", "one for this model", method.name())?;
         self.unused(method)?;
         let mu = mu(&problem, shape, budget);
         if let Some(gradients) = noisy_gradients(method) {
-            let warnings = descent::plan(gradients, &mut problem, shape, budget, mu)?;
+            let warnings = dp_gd::plan(gradients, &mut problem, shape, budget, mu)?;
             let planned = planned(gradients, problem, shape, budget)?;
             return Ok(Planned { warnings, ..planned }.into());
         }
@@ -189,7 +189,7 @@ impl Convex {
         }
         Ok(match method {
             Method::ScPsgd | Method::GdOp => {
-                bolt_on::check(&problem, shape, budget)?;
+                output_perturbation::check(&problem, shape, budget)?;
                 let perturbation = match method {
                     Method::GdOp => OutputPerturbation::GdOp,
                     _ => OutputPerturbation::ScPsgd,
@@ -214,11 +214,11 @@ impl Convex {
         let points = matches!(method, Method::ScPsgd | Method::GdOp);
         let want = "left out: this method has none";
         let fine = self.clip.is_none() || sums;
-        Error::unless(fine, "clip", want, self.clip.unwrap_or(0.0))?;
+        Error::ensure(fine, "clip", want, self.clip.unwrap_or(0.0))?;
         let fine = self.steps.is_none() || sums || points;
-        Error::unless(fine, "steps", want, self.steps.unwrap_or(0))?;
+        Error::ensure(fine, "steps", want, self.steps.unwrap_or(0))?;
         let fine = self.step_size.is_none() || (sums || points) && method != Method::FrankWolfe;
-        Error::unless(fine, "step size", want, self.step_size.unwrap_or(0.0))?;
+        Error::ensure(fine, "step size", want, self.step_size.unwrap_or(0.0))?;
         Ok(())
     }
 
@@ -235,11 +235,11 @@ impl Convex {
         anywhere && regular
     }
 
-    fn program(&self, width: usize) -> Result<Program, Error> {
+    fn problem(&self, width: usize) -> Result<Problem, Error> {
         // Features lie within [-1, 1].
         let most = (width as f64 + self.constant * self.constant).sqrt();
         let longest = self.longest.unwrap_or(most).min(most).min(self.l1.unwrap_or(most));
-        let program = Program {
+        let problem = Problem {
             loss: self.loss,
             set: self.set.clone(),
             regulariser: self.regulariser,
@@ -255,8 +255,8 @@ impl Convex {
             stages: None,
             growth: self.growth,
         };
-        program.check(width)?;
-        Ok(program)
+        problem.check(width)?;
+        Ok(problem)
     }
 }
 

@@ -2,10 +2,10 @@
 use std::fmt;
 
 use quietly_core::{
-    charge::{Mechanism, Sampler},
+    mechanism::{Mechanism, Sampler},
     privacy_plan::UncheckedPlan,
 };
-use quietly_linear::design::Reach;
+use quietly_linear::budget_split::Learnable;
 
 use super::Plan;
 use crate::any_algorithm::AnyAlgorithm;
@@ -18,12 +18,14 @@ impl<P: AsRef<UncheckedPlan>> fmt::Display for Plan<P> {
             return write!(f, "{what} without noise: NO PRIVACY");
         }
         match self.sampler() {
-            Sampler::Full => writeln!(f, "full batch: every row in every step")?,
-            Sampler::Allocation { steps } => {
+            Sampler::FullBatch => writeln!(f, "full batch: every row in every step")?,
+            Sampler::RandomAllocation { steps } => {
                 writeln!(f, "one pass: each row in one of {steps} steps, drawn in secret")?;
             }
-            Sampler::Parts { steps } => writeln!(f, "one pass: each row in one of {steps} parts")?,
-            Sampler::Places { steps } => {
+            Sampler::Partition { steps } => {
+                writeln!(f, "one pass: each row in one of {steps} parts")?
+            }
+            Sampler::OrderedPartition { steps } => {
                 writeln!(f, "each row in one of {steps} phases, by its place in the table")?;
             }
             Sampler::Poisson { steps, rate } => {
@@ -32,22 +34,22 @@ impl<P: AsRef<UncheckedPlan>> fmt::Display for Plan<P> {
             other => writeln!(f, "{other}")?,
         }
         for stage in self.stages() {
-            for charge in &stage.charges {
+            for charge in &stage.releases {
                 let how = match charge.mechanism {
                     Mechanism::Gaussian { noise } => format!("noise {noise:.2} times one row"),
-                    Mechanism::Mixed { noise, mixing } => {
+                    Mechanism::CorrelatedGaussian { noise, mixing } => {
                         format!("noise {noise:.2} times one row, {mixing}")
                     }
                     Mechanism::Laplace { scale } => {
                         format!("Laplace noise {scale:.2} times one row in the 1-norm")
                     }
-                    Mechanism::Selection { add_remove, .. } => {
+                    Mechanism::Exponential { add_remove, .. } => {
                         format!("a choice at epsilon {add_remove:.4}")
                     }
-                    Mechanism::Objective { noise, .. } => {
+                    Mechanism::ObjectivePerturbation { noise, .. } => {
                         format!("tilted by {noise:.2} times one row's gradient")
                     }
-                    Mechanism::Promise { epsilon, delta } => {
+                    Mechanism::ApproximateDp { epsilon, delta } => {
                         format!("proven as a whole, epsilon {epsilon:.4} at delta {delta:e}")
                     }
                 };
@@ -60,7 +62,7 @@ impl<P: AsRef<UncheckedPlan>> fmt::Display for Plan<P> {
         }
         let default =
             matches!(self.algorithm, AnyAlgorithm::FullBatch(_) | AnyAlgorithm::OnePass(_));
-        if default && self.reach() == Reach::Weights {
+        if default && self.reach() == Learnable::Weights {
             writeln!(
                 f,
                 "expected: noise adds up to about {:.2} % to the squared error of least squares",

@@ -3,7 +3,7 @@ use quietly_core::privacy_plan::UncheckedPlan;
 use quietly_data::Source;
 use quietly_engine::{
     error::Error,
-    expand::{Expander, Expansion},
+    expansion::{Expander, Expansion},
 };
 
 use super::Plan;
@@ -35,9 +35,9 @@ impl<P: AsRef<UncheckedPlan>> Plan<P> {
         let Some(expansion) = &self.expansion else { return Ok(()) };
         expansion.check()?;
         let (want, after) = ("what the plan was made for", expansion.width());
-        Error::unless(after == self.width(), "number of expanded features", want, after)?;
+        Error::ensure(after == self.width(), "number of expanded features", want, after)?;
         let want = "none for a network, whose splines are learnt";
-        Error::unless(
+        Error::ensure(
             !matches!(self.algorithm, AnyAlgorithm::Kan(_)),
             "expansion",
             want,
@@ -45,14 +45,14 @@ impl<P: AsRef<UncheckedPlan>> Plan<P> {
         )?;
         let streams = matches!(self.algorithm, AnyAlgorithm::OnePass(_));
         let want = "none for one pass, which streams rows as they are; take full-batch";
-        Error::unless(!streams, "expansion", want, expansion.name())
+        Error::ensure(!streams, "expansion", want, expansion.name())
     }
 
     /// Refuses a file of sparse rows, before any of it is read.
     pub(crate) fn check_dense(&self, source: &Source) -> Result<(), Error> {
         let want = "none for sparse rows, whose zeros it would fill";
         let Some(expansion) = &self.expansion else { return Ok(()) };
-        Error::unless(!source.is_sparse(), "expansion", want, expansion.name())
+        Error::ensure(!source.is_sparse(), "expansion", want, expansion.name())
     }
 
     /// What expands the rows of this plan, if anything does.

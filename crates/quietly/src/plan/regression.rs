@@ -5,18 +5,18 @@ use quietly_engine::{
     algorithm::{Algorithm, Planned, Shape},
     error::Error,
     link::Link,
-    metric::WIDEST,
+    whitening::WIDEST,
 };
 use quietly_linear::{
-    design::{Design, Reach},
-    exact::LeastSquares,
+    budget_split::{BudgetSplit, Learnable},
     full_batch::FullBatch,
+    least_squares::LeastSquares,
     one_pass::{self, OnePass},
-    recipes::{self, AdaSsp, BoostedAdaSsp, Paper, Parameters, TukeyEm},
+    papers::{self, AdaSsp, BoostedAdaSsp, Paper, Parameters, TukeyEm},
 };
 
 use super::Plan;
-use crate::method::Method;
+use crate::methods::Method;
 
 /// Tables that would take more than this are streamed, unless one asks otherwise.
 const IN_MEMORY: f64 = 8e9;
@@ -89,10 +89,10 @@ impl Regression {
 
     fn draft(&self, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
         let known = matches!(self.link, Link::Linear | Link::Relu);
-        Error::unless(known, "regression", "linear or relu", self.link.name())?;
+        Error::ensure(known, "regression", "linear or relu", self.link.name())?;
         let convex = self.method.is_convex() && self.method != Method::DpSgd;
         let want = "one for regressions; Convex plans the others";
-        Error::unless(!convex, "method", want, self.method.name())?;
+        Error::ensure(!convex, "method", want, self.method.name())?;
         let bytes = rows as f64 * (width + 1) as f64 * 12.0;
         let method = match self.method {
             _ if !budget.is_private() => Method::Exact,
@@ -130,10 +130,10 @@ impl Regression {
             _ => "one for relu regression",
         };
         let fine = method.about().links.contains(&self.link);
-        Error::unless(fine, "method", want, method.name())?;
+        Error::ensure(fine, "method", want, method.name())?;
         if let Some(paper) = paper(method) {
             let name = (paper, method.name());
-            return Ok(recipes::plan(name, self.link, shape, budget, &self.parameters)?.into());
+            return Ok(papers::plan(name, self.link, shape, budget, &self.parameters)?.into());
         }
         self.parameters.none(method == Method::OnePass)?;
         match method {
@@ -141,7 +141,7 @@ impl Regression {
             Method::BoostedAdaSsp => closed_form(BoostedAdaSsp {}, shape, budget).map(Into::into),
             Method::TukeyEm => {
                 let mut planned = closed_form(TukeyEm {}, shape, budget)?;
-                planned.warnings.extend(recipes::tukey_em_warning(&planned));
+                planned.warnings.extend(papers::tukey_em_warning(&planned));
                 Ok(planned.into())
             }
             _ => self.default(method, shape, budget, mu),
@@ -162,13 +162,13 @@ impl Regression {
         let steps = self.parameters.steps.filter(|_| method == Method::OnePass);
         let one_pass = OnePass::new(self.link, steps)?;
         let efficiency = one_pass::efficiency(one_pass.steps);
-        let part = Design::new(self.link, rows, width, efficiency * mu);
-        if method == Method::OnePass && part.reach == Reach::Weights {
+        let part = BudgetSplit::new(self.link, rows, width, efficiency * mu);
+        if method == Method::OnePass && part.reach == Learnable::Weights {
             let privacy = Algorithm::plan(&one_pass, shape, budget)?;
             let outlook = Outlook::new(shape, budget, mu, 2.0);
             return Ok(outlook.of(part.reach, Planned::new(one_pass, shape, privacy)).into());
         }
-        let design = Design::new(self.link, rows, width, mu);
+        let design = BudgetSplit::new(self.link, rows, width, mu);
         let reach = design.reach;
         let full_batch = FullBatch { link: self.link, design };
         let privacy = Algorithm::plan(&full_batch, shape, budget)?;
@@ -183,7 +183,7 @@ fn closed_form<A: Algorithm>(
     shape: Shape,
     budget: Budget,
 ) -> Result<Planned<A>, Error> {
-    recipes::check_width(shape)?;
+    papers::check_width(shape)?;
     let privacy = algorithm.plan(shape, budget)?;
     let planned = Planned::new(algorithm, shape, privacy);
     Ok(Planned { expected_loss: f64::INFINITY, ..planned })
@@ -227,26 +227,26 @@ impl Outlook {
     }
 
     /// The plan with what is expected of it.
-    fn of<A>(&self, reach: Reach, planned: Planned<A>) -> Planned<A> {
+    fn of<A>(&self, reach: Learnable, planned: Planned<A>) -> Planned<A> {
         let (epsilon, Shape { rows, width }) = (self.budget.epsilon(), self.shape);
         let (d, mu, expected_loss) = ((width + 1) as f64, self.mu, self.expected_loss);
         let warning = match reach {
-            Reach::Nothing => Some(format!(
+            Learnable::Nothing => Some(format!(
                 "epsilon {epsilon} is too small for about {rows} rows: nothing can be learnt, and the model will predict the \
                  middle of the target's range. It takes about {:.0} rows to learn anything.",
                 30.0 / mu
             )),
-            Reach::Centre => Some(format!(
+            Learnable::Centre => Some(format!(
                 "epsilon {epsilon} is too small for {width} features and about {rows} rows: only the middle of the target will \
                  be learnt. It takes about {:.0} rows, or fewer features.",
                 (2.0 * d / mu).max(5.0 * d).max(60.0 / mu)
             )),
-            Reach::Weights if expected_loss > 0.1 => Some(format!(
+            Learnable::Weights if expected_loss > 0.1 => Some(format!(
                 "expect noise to add about {:.0} % to the squared error: epsilon {epsilon} is small for {width} features and \
                  about {rows} rows. More rows, a larger epsilon or fewer features would help.",
                 100.0 * expected_loss.min(1.0)
             )),
-            Reach::Weights => None,
+            Learnable::Weights => None,
         };
         Planned { expected_loss, warnings: warning.into_iter().collect(), ..planned }
     }

@@ -3,8 +3,8 @@ use std::ops::ControlFlow;
 
 use quietly_core::{
     paid::Paid,
-    progress::{Progress, Watch, tell},
-    release::Door,
+    progress::{Progress, Watch, report},
+    release::Releaser,
 };
 use quietly_data::{Encoding, Private, Source, Sparse, Table, Target};
 use quietly_engine::{
@@ -13,7 +13,7 @@ use quietly_engine::{
     error::Error,
 };
 use quietly_glm::Weights;
-use quietly_kan::Trained;
+use quietly_kan::KanModel;
 use quietly_noise::Key;
 
 use super::Plan;
@@ -27,7 +27,7 @@ const SMALL: f64 = 24e6;
 
 /// What a fit reads.
 #[derive(Clone, Copy)]
-pub struct Reads<'a> {
+pub struct FitInput<'a> {
     /// The private table.
     pub source: &'a Source,
     /// A public table of the same columns, for methods that take thresholds from one.
@@ -43,7 +43,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`Error::Stopped`] if `watch` says so; [`Error::Noise`] if there is no randomness; [`Error::Parameter`] if the plan is
+    /// [`Error::Interrupted`] if `watch` says so; [`Error::Noise`] if there is no randomness; [`Error::Parameter`] if the plan is
     /// not of a regression. No row can cause an error.
     ///
     /// # Panics
@@ -79,9 +79,9 @@ impl Plan {
         watch: &mut Watch<'_>,
     ) -> Result<(f64, Vec<f64>), Error> {
         let want = "one of a regression; take Plan::learn for others";
-        Error::unless(self.is_regression(), "plan", want, self.link().name())?;
-        let door = &mut Door::new(key, self.stages(), threads);
-        let learnt = self.fit_table(door, table, public, range, watch)?.weights();
+        Error::ensure(self.is_regression(), "plan", want, self.link().name())?;
+        let releaser = &mut Releaser::new(key, self.stages(), threads);
+        let learnt = self.fit_table(releaser, table, public, range, watch)?.weights();
         Ok(learnt.outputs.into_iter().next().expect("a regression has one output"))
     }
 
@@ -104,8 +104,8 @@ impl Plan {
         watch: &mut Watch<'_>,
     ) -> Result<Weights, Error> {
         self.check_convex()?;
-        let door = &mut Door::new(key, self.stages(), threads);
-        let learnt = self.fit_table(door, table, None, range, watch)?.weights();
+        let releaser = &mut Releaser::new(key, self.stages(), threads);
+        let learnt = self.fit_table(releaser, table, None, range, watch)?.weights();
         Ok(Weights { expander: self.expander()?, ..learnt })
     }
 
@@ -128,9 +128,9 @@ impl Plan {
     ) -> Result<Weights, Error> {
         self.check_convex()?;
         let want = "none for sparse rows, whose zeros it would fill";
-        Error::unless(self.expansion.is_none(), "expansion", want, "one")?;
-        let door = &mut Door::new(key, self.stages(), threads);
-        Ok(self.fit_sparse(door, rows, range, watch)?.weights())
+        Error::ensure(self.expansion.is_none(), "expansion", want, "one")?;
+        let releaser = &mut Releaser::new(key, self.stages(), threads);
+        Ok(self.fit_sparse(releaser, rows, range, watch)?.weights())
     }
 
     /// Trains a network on a table in memory with a plan that [`Kan`](quietly_kan::Kan) made. Targets are the numbers of
@@ -151,9 +151,9 @@ impl Plan {
         key: Key,
         threads: usize,
         watch: &mut Watch<'_>,
-    ) -> Result<Trained, Error> {
-        let door = &mut Door::new(key, self.stages(), threads);
-        match self.fit_table(door, table, None, range, watch)? {
+    ) -> Result<KanModel, Error> {
+        let releaser = &mut Releaser::new(key, self.stages(), threads);
+        match self.fit_table(releaser, table, None, range, watch)? {
             Fitted::Network(network) => Ok(network),
             Fitted::Weights(_) => {
                 let want = "one that Kan::plan made";
@@ -164,7 +164,7 @@ impl Plan {
 
     fn check_convex(&self) -> Result<(), Error> {
         let want = "one that Convex::plan made; take Plan::run for others";
-        Error::unless(self.algorithm.problem().is_some(), "plan", want, self.link().name())
+        Error::ensure(self.algorithm.problem().is_some(), "plan", want, self.link().name())
     }
 
     fn is_regression(&self) -> bool {
@@ -174,26 +174,26 @@ impl Plan {
     /// Fits the rows of a backend, beside a public table: the one way to run an algorithm.
     pub(crate) fn fit_backend(
         &self,
-        door: &mut Door,
+        releaser: &mut Releaser,
         backend: &mut dyn Backend,
         public: Option<&Table>,
         range: (f64, f64),
         watch: &mut Watch<'_>,
     ) -> Result<Fitted, Error> {
         let (plan, shape) = (&self.privacy, self.shape);
-        self.algorithm.fit(Run { plan, shape, range, backend, public, door, watch })
+        self.algorithm.fit(Run { plan, shape, range, backend, public, releaser, watch })
     }
 
     /// Fits a table in memory, whose rows are expanded first where that is planned.
     pub(crate) fn fit_table(
         &self,
-        door: &mut Door,
+        releaser: &mut Releaser,
         table: &Private<Table>,
         public: Option<&Table>,
         range: (f64, f64),
         watch: &mut Watch<'_>,
     ) -> Result<Fitted, Error> {
-        let threads = door.threads();
+        let threads = releaser.threads();
         let expander = self.expander()?;
         let expanded = expander.as_ref().map(|expander| expander.table(table, threads));
         let table = expanded.as_ref().unwrap_or(table);
@@ -203,12 +203,12 @@ impl Plan {
             assert_eq!(table.width(), self.shape.width, "the planned number of features");
         });
         let backend = &mut InMemory::new(table, threads);
-        self.fit_backend(door, backend, expanded.as_ref().or(public), range, watch)
+        self.fit_backend(releaser, backend, expanded.as_ref().or(public), range, watch)
     }
 
     fn fit_sparse(
         &self,
-        door: &mut Door,
+        releaser: &mut Releaser,
         rows: &Private<Sparse>,
         range: (f64, f64),
         watch: &mut Watch<'_>,
@@ -216,8 +216,8 @@ impl Plan {
         _ = rows.as_ref().map(|rows| {
             assert_eq!(rows.width, self.shape.width, "the planned number of features");
         });
-        let backend = &mut InMemory::sparse(rows, door.threads());
-        self.fit_backend(door, backend, None, range, watch)
+        let backend = &mut InMemory::sparse(rows, releaser.threads());
+        self.fit_backend(releaser, backend, None, range, watch)
     }
 
     /// The rows of a public table, expanded where that is planned.
@@ -250,7 +250,7 @@ impl Plan {
         Ok((target.clone(), (target.lo, target.hi)))
     }
 
-    /// Reads a table, fits it and writes its certificate.
+    /// FitInput a table, fits it and writes its certificate.
     ///
     /// # Errors
     ///
@@ -264,7 +264,7 @@ impl Plan {
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<Model, Error> {
-        let reads = Reads { source, public: None, encoding };
+        let reads = FitInput { source, public: None, encoding };
         self.fit_from(reads, unit_of_privacy, paid, threads, watch)
     }
 
@@ -275,56 +275,56 @@ impl Plan {
     /// As [`fit`](Self::fit).
     pub fn fit_from(
         &self,
-        reads: Reads<'_>,
+        reads: FitInput<'_>,
         unit_of_privacy: &str,
         paid: Paid,
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<Model, Error> {
-        let Reads { source, encoding, .. } = reads;
+        let FitInput { source, encoding, .. } = reads;
         assert_eq!(encoding.width(), self.inputs(), "the planned number of features");
         self.check_dense(source)?;
         let (target, range) = self.target(encoding)?;
         let key = paid.spend(self.asked())?;
         let origin = self.budget().is_private().then_some(key.source());
-        let mut door = Door::new(key, self.stages(), threads);
-        let fitted = self.read(reads, &mut door, range, watch)?;
+        let mut releaser = Releaser::new(key, self.stages(), threads);
+        let fitted = self.read(reads, &mut releaser, range, watch)?;
         let mut certificate = self.certificate(unit_of_privacy, origin)?;
-        certificate.rows_used = door.rows_used;
+        certificate.rows_used = releaser.rows_used;
         Ok(Model::new(self.record(), target.name, encoding.clone(), fitted, certificate))
     }
 
-    /// Reads a table in the way that the algorithm needs it, and fits it.
+    /// FitInput a table in the way that the algorithm needs it, and fits it.
     fn read(
         &self,
-        Reads { source, public, encoding }: Reads<'_>,
-        door: &mut Door,
+        FitInput { source, public, encoding }: FitInput<'_>,
+        releaser: &mut Releaser,
         range: (f64, f64),
         watch: &mut Watch<'_>,
     ) -> Result<Fitted, Error> {
-        let threads = door.threads();
+        let threads = releaser.threads();
         if let AnyAlgorithm::OnePass(_) = &self.algorithm {
             let bytes = source.bytes();
             let mut on = |at: u64| watch(Progress { doing: "reading", done: at, of: bytes });
             let mut backend: Box<dyn Backend + '_> = match source.gather(encoding)? {
                 Some(picks) => Box::new(Borrowed::new(picks, threads)),
                 None => {
-                    let draw = door.draw(self.sampler());
+                    let draw = releaser.draw(self.sampler());
                     Box::new(Spilled::new(source, encoding, &draw, threads, &mut on)?)
                 }
             };
-            return self.fit_backend(door, &mut *backend, None, range, watch);
+            return self.fit_backend(releaser, &mut *backend, None, range, watch);
         }
         if let (true, Some(picks)) = (self.borrows(), source.gather(encoding)?) {
             let mut backend = Borrowed::new(picks, threads);
-            return self.fit_backend(door, &mut backend, None, range, watch);
+            return self.fit_backend(releaser, &mut backend, None, range, watch);
         }
-        tell(watch, "reading", 0, source.bytes())?;
+        report(watch, "reading", 0, source.bytes())?;
         let kept = self.algorithm.keeps_places(&self.privacy).then(|| encoding.keeping_null_rows());
         let placed = kept.as_ref().unwrap_or(encoding);
         if source.is_sparse() && self.algorithm.problem().is_some() {
             let rows = source.read_sparse(placed, threads)?;
-            return self.fit_sparse(door, &rows, range, watch);
+            return self.fit_sparse(releaser, &rows, range, watch);
         }
         let table = source.read(placed, threads)?;
         let public = match public {
@@ -333,7 +333,7 @@ impl Plan {
             }
             _ => None,
         };
-        self.fit_table(door, &table, public.as_ref(), range, watch)
+        self.fit_table(releaser, &table, public.as_ref(), range, watch)
     }
 }
 

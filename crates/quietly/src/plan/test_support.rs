@@ -1,35 +1,35 @@
 //! What unit tests see of a plan.
-use quietly_core::{privacy_plan::UncheckedPlan, progress::Watch, release::Door};
+use quietly_core::{privacy_plan::UncheckedPlan, progress::Watch, release::Releaser};
 use quietly_data::{Private, Table};
-use quietly_engine::{error::Error, expand::Expansion};
-use quietly_glm::{Program, Weights};
-use quietly_kan::Training;
+use quietly_engine::{error::Error, expansion::Expansion};
+use quietly_glm::{Problem, Weights};
+use quietly_kan::KanConfig;
 
 use super::{Plan, PlanRecord};
 use crate::any_algorithm::{AnyAlgorithm, Fitted};
 
 impl Plan {
-    pub(crate) fn program(&self) -> &Program {
+    pub(crate) fn problem(&self) -> &Problem {
         self.algorithm.problem().expect("a convex plan")
     }
 
-    pub(crate) fn training(&self) -> &Training {
+    pub(crate) fn training(&self) -> &KanConfig {
         match &self.algorithm {
             AnyAlgorithm::Kan(training) => training,
             other => panic!("{other:?} is no network"),
         }
     }
 
-    /// Fits a table through a door that is there.
+    /// Fits a table through a releaser that is there.
     pub(crate) fn through(
         &self,
-        door: &mut Door,
+        releaser: &mut Releaser,
         table: &Private<Table>,
         public: Option<&Table>,
         range: (f64, f64),
         watch: &mut Watch<'_>,
     ) -> Result<Weights, Error> {
-        match self.fit_table(door, table, public, range, watch)? {
+        match self.fit_table(releaser, table, public, range, watch)? {
             Fitted::Weights(weights) => Ok(weights),
             Fitted::Network(_) => panic!("a network has no weights of features"),
         }
@@ -47,7 +47,7 @@ impl PlanRecord {
     }
 
     /// The training, to be changed.
-    pub(crate) fn training_mut(&mut self) -> &mut Training {
+    pub(crate) fn training_mut(&mut self) -> &mut KanConfig {
         match &mut self.algorithm {
             AnyAlgorithm::Kan(training) => training,
             other => panic!("{other:?} is no network"),
@@ -55,7 +55,7 @@ impl PlanRecord {
     }
 
     /// The convex problem, to be changed.
-    pub(crate) fn program_mut(&mut self) -> &mut Program {
+    pub(crate) fn program_mut(&mut self) -> &mut Problem {
         match &mut self.algorithm {
             AnyAlgorithm::ObjectivePerturbation(fit) => &mut fit.problem,
             AnyAlgorithm::NoisyGradients(fit) => &mut fit.problem,

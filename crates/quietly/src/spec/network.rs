@@ -1,5 +1,5 @@
 //! The plan of a network.
-use quietly_core::{budget::Budget, charge::Mixing};
+use quietly_core::{budget::Budget, mechanism::Correlation};
 use quietly_data::{Encoding, Kind};
 use quietly_engine::error::Error;
 use quietly_kan::{
@@ -127,8 +127,8 @@ fn noise(how: &str) -> Result<NetworkNoise, Error> {
     let mixing = match how.split_once('=') {
         None if how == "independent" => return Ok(NetworkNoise::Independent),
         None if how == "tree" => return Ok(NetworkNoise::Tree),
-        Some(("lambda", lambda)) => Mixing::lambda(lambda.parse().map_err(|_| wrong())?)?,
-        Some(("banded", bands)) => Mixing::bands(bands.parse().map_err(|_| wrong())?)?,
+        Some(("lambda", lambda)) => Correlation::lambda(lambda.parse().map_err(|_| wrong())?)?,
+        Some(("banded", bands)) => Correlation::bands(bands.parse().map_err(|_| wrong())?)?,
         _ => return Err(wrong()),
     };
     Ok(NetworkNoise::Mixed { mixing })

@@ -185,7 +185,7 @@ macro_rules! parameters {
                     })+
                     _ => {
                         let want = "one that models have";
-                        return Error::unless(false, "parameter", want, format!("{name:?}"));
+                        return Error::ensure(false, "parameter", want, format!("{name:?}"));
                     }
                 }
                 Ok(())

@@ -10,8 +10,8 @@ use quietly_engine::{
         ClippedGradients, Combined, Query, QuerySum, SecondMoment, TargetBins, TargetHistogram,
     },
     residual::Residual,
+    target_scaling::TargetScaling,
     transform::RowTransform,
-    unit::Unit,
 };
 
 use crate::queries::decode_query;
@@ -47,7 +47,7 @@ fn queries() -> Vec<Box<dyn Query>> {
             transform: transform.clone(),
             weights: vec![at; 3],
             residual: Some(Residual::approaching(Link::Linear)),
-            unit: Unit::ITSELF,
+            unit: TargetScaling::ITSELF,
             centre: 0.1,
             clip: Some(0.5),
             lattice_clip: None,
@@ -56,7 +56,7 @@ fn queries() -> Vec<Box<dyn Query>> {
     };
     let targets = || -> Box<dyn Query> {
         let bins = TargetBins::Sizes(vec![0.25, 0.5]);
-        Box::new(TargetHistogram { unit: Unit::ITSELF, bins })
+        Box::new(TargetHistogram { unit: TargetScaling::ITSELF, bins })
     };
     let moment = |transform| -> Box<dyn Query> { Box::new(SecondMoment { transform, norm: 3.0 }) };
     let both = |a, b| -> Box<dyn Query> { Box::new(Combined::new(vec![a, b])) };

@@ -1,6 +1,6 @@
 use quietly_core::{
-    charge::{self, Charge, Mechanism, Stage},
-    release::{BoundedSum, Door, Sensitivity},
+    mechanism::{self, Mechanism, PlannedRelease, Stage},
+    release::{BoundedSum, Releaser, Sensitivity},
 };
 use quietly_data::Private;
 use quietly_noise::Key;
@@ -11,21 +11,21 @@ fn empirical_mu(without: &[f64], with: &[f64], shift: f64) -> f64 {
         |all: &[f64]| all.iter().filter(|x| **x > 0.5 * shift).count() as f64 / all.len() as f64;
     let (false_alarms, hits) = (above(without), above(with));
     assert!(false_alarms < 0.5 && hits > 0.5, "{false_alarms} {hits}");
-    charge::normal_quantile(hits) + charge::normal_quantile(1.0 - false_alarms)
+    mechanism::normal_quantile(hits) + mechanism::normal_quantile(1.0 - false_alarms)
 }
 
 /// A plan with this charge alone, often, as the plan prices it but for `factor`.
-fn audited(purpose: &str, factor: f64, releases: u64) -> (Door, f64) {
+fn audited(purpose: &str, factor: f64, releases: u64) -> (Releaser, f64) {
     let budget = quietly_core::budget::Budget::new(60.0, 1e-6).unwrap();
     let plan = crate::plan::Regression::new(quietly_engine::link::Link::Linear)
         .plan(20_000, 2, budget)
         .unwrap();
-    let charge = plan.stages().iter().flat_map(|s| &s.charges).find(|c| c.purpose == purpose);
+    let charge = plan.stages().iter().flat_map(|s| &s.releases).find(|c| c.purpose == purpose);
     let Mechanism::Gaussian { noise } = charge.unwrap().mechanism else { panic!("a sum") };
     let mechanism = Mechanism::Gaussian { noise: factor * noise };
-    let charges = vec![Charge { purpose: purpose.into(), mechanism, times: releases }];
-    let stage = Stage::new("audit", 1, charges);
-    (Door::new(Key::from_seed(77), &[stage], 1), 1.0 / noise)
+    let releases = vec![PlannedRelease { purpose: purpose.into(), mechanism, times: releases }];
+    let stage = Stage::new("audit", 1, releases);
+    (Releaser::new(Key::from_seed(77), &[stage], 1), 1.0 / noise)
 }
 
 /// docs/spec/regression.md#12, the canary: one record beyond the clip, there or not, and the best test
@@ -36,7 +36,7 @@ fn audited(purpose: &str, factor: f64, releases: u64) -> (Door, f64) {
 #[test]
 fn a_canary_is_seen_as_well_as_the_plan_says_and_no_better() {
     use quietly_core::lattice::Lattice;
-    use quietly_engine::pass::{Affine, Query, Rows, second_moment};
+    use quietly_engine::kernels::{Affine, LinearQuery, Rows, second_moment};
     use quietly_linear::full_batch::{LAST, MOMENT};
     let table = quietly_data::Table::new(2, vec![1.0, -1.0], vec![1e6]);
     let map = Affine::identity(2, 0.5);
@@ -44,17 +44,18 @@ fn a_canary_is_seen_as_well_as_the_plan_says_and_no_better() {
 
     // A gradient, along itself.
     let lattice = Lattice::for_sums(0.3, 3);
-    let query = Query { weights: &[0.0; 3], residual: |_, y| y, clip: Some(&lattice), grid: None };
+    let query =
+        LinearQuery { weights: &[0.0; 3], residual: |_, y| y, clip: Some(&lattice), grid: None };
     let canary = rows.pass(&query, 1).sum;
     let bound = lattice.bound() as f64;
     let gradient = |factor: f64| {
         let (_, mu) = audited(LAST, factor, 1);
         let releases = (200_000.0 / (mu * mu)) as u64;
-        let (mut door, mu) = audited(LAST, factor, 2 * releases);
+        let (mut releaser, mu) = audited(LAST, factor, 2 * releases);
         let length = canary.iter().map(|&c| (c as f64).powi(2)).sum::<f64>().sqrt();
         let mut ask = |sum: &[i64]| {
             let what = BoundedSum::new(Private::new(sum.to_vec()), Sensitivity::l2(bound, 1.0));
-            let (seen, _) = door.sum(LAST, what).unwrap();
+            let (seen, _) = releaser.sum(LAST, what).unwrap();
             seen.iter().zip(&canary).map(|(s, c)| s * *c as f64).sum::<f64>() / length
         };
         let without: Vec<f64> = (0..releases).map(|_| ask(&[0; 3])).collect();
@@ -73,11 +74,11 @@ fn a_canary_is_seen_as_well_as_the_plan_says_and_no_better() {
     let matrix = |factor: f64| {
         let (_, mu) = audited(MOMENT, factor, 1);
         let releases = (200_000.0 / (mu * mu)) as u64;
-        let (mut door, mu) = audited(MOMENT, factor, 2 * releases);
+        let (mut releaser, mu) = audited(MOMENT, factor, 2 * releases);
         let mut ask = |sum: &[i64]| {
             let sensitivity = Sensitivity::frobenius(bound, 1.0, 3);
             let what = BoundedSum::new(Private::new(sum.to_vec()), sensitivity);
-            inner(&door.sum(MOMENT, what).unwrap().0) / length
+            inner(&releaser.sum(MOMENT, what).unwrap().0) / length
         };
         let without: Vec<f64> = (0..releases).map(|_| ask(&[0; 6])).collect();
         let with: Vec<f64> = (0..releases).map(|_| ask(&canary)).collect();

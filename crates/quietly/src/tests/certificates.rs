@@ -64,7 +64,7 @@ fn a_unit_of_eight_rows_is_certified_as_a_whole() {
         assert!(plan.epsilon() <= 0.125 && plan.epsilon() > 0.12, "{}", plan.epsilon());
         assert!(certificate.epsilon <= 1.0 && certificate.epsilon >= 8.0 * plan.epsilon());
         assert_eq!((certificate.asked, plan.asked().delta()), (plan.asked(), 1e-6));
-        assert!(certificate.adds_up());
+        assert!(certificate.is_consistent());
         for text in [certificate.to_string(), certificate.label(), certificate.fragment()] {
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
             let text = text.replace("<bdi>", "").replace("</bdi>", "");
@@ -78,7 +78,7 @@ fn a_unit_of_eight_rows_is_certified_as_a_whole() {
         // The control: the price of one row is not that of the unit.
         let mut cheaper = certificate.clone();
         cheaper.epsilon = plan.epsilon();
-        assert!(!cheaper.adds_up());
+        assert!(!cheaper.is_consistent());
         let mut one = certificate.clone();
         one.asked = Budget::new(1.0, 1e-6).unwrap().under(neighbours);
         one.epsilon = plan.epsilon();

@@ -8,7 +8,7 @@ use quietly_engine::linalg::{dot, norm};
 use quietly_glm::{Loss, Set, loss::logistic};
 use quietly_noise::Key;
 
-use crate::{method::Method, plan::Convex};
+use crate::{methods::Method, plan::Convex};
 
 fn run(convex: &Convex, epsilon: f64, x: &[f64], y: &[f64], seed: u64) -> Vec<f64> {
     let width = x.len() / y.len();

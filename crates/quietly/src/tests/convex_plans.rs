@@ -3,13 +3,13 @@ use quietly_accounting::Neighbours;
 use quietly_core::budget::Budget;
 use quietly_engine::error::Error;
 use quietly_glm::{
-    Growth, Loss, Set, epoch, iterated, phased_erm, phased_sgd,
+    Growth, Loss, Set, epoch_dp_sgd, iterated_phased_sgd, phased_erm, phased_sgd,
     phases::{Ground, Phase},
-    psa, psa_two,
+    psa, psa_ii,
 };
 
 use crate::{
-    method::Method,
+    methods::Method,
     plan::{Convex, Plan, PlanRecord},
 };
 
@@ -26,7 +26,7 @@ fn plan(convex: &Convex) -> Result<Plan, Error> {
 fn ground(ridge: f64) -> Ground {
     let convex = Convex::new(Loss::Logistic).within(DISC).ridge(ridge);
     let plan = plan(&convex).unwrap();
-    plan.program().ground(4, 1.0, 0.3).unwrap()
+    plan.problem().ground(4, 1.0, 0.3).unwrap()
 }
 
 /// Every partition of n rows.
@@ -36,20 +36,33 @@ fn partitions(ground: &Ground, n: usize) -> Vec<(&'static str, Vec<Phase>)> {
         ("phased-sgd", phased_sgd::phases(ground, n, 1.0)),
         ("phased-erm", phased_erm::phases(ground, n)),
         ("psa", psa::phases(ground, n)),
-        ("sc", iterated::phases(ground, n, iterated::count_sc(n), Some(growth), 0.0)),
-        ("epoch", epoch::phases(ground, n, epoch::count(ground, n, 1.0))),
+        (
+            "sc",
+            iterated_phased_sgd::phases(
+                ground,
+                n,
+                iterated_phased_sgd::count_sc(n),
+                Some(growth),
+                0.0,
+            ),
+        ),
+        ("epoch", epoch_dp_sgd::phases(ground, n, epoch_dp_sgd::count(ground, n, 1.0))),
     ];
     // As many stages as there are at most, and few.
     for rate in [0.05, 1e9] {
-        let stages = psa_two::stages(ground, n, Growth { theta: 2.0, rate });
-        all.push(("psa-ii", psa_two::phases(ground, n, stages)));
+        let stages = psa_ii::stages(ground, n, Growth { theta: 2.0, rate });
+        all.push(("psa-ii", psa_ii::phases(ground, n, stages)));
     }
     for theta in [1.01, 1.5, 2.0, 3.0, 40.0] {
-        let phases = iterated::phases(ground, n, iterated::count(n, theta), None, 0.0);
+        let phases =
+            iterated_phased_sgd::phases(ground, n, iterated_phased_sgd::count(n, theta), None, 0.0);
         all.push(("iterated", phases));
     }
     if n >= 8 {
-        all.push(("faster", epoch::faster(ground, n, epoch::count(ground, n - n / 2, 1.0))));
+        all.push((
+            "faster",
+            epoch_dp_sgd::faster(ground, n, epoch_dp_sgd::count(ground, n - n / 2, 1.0)),
+        ));
     }
     all
 }
@@ -74,19 +87,25 @@ fn published(n: f64, parts: u32, first: f64) -> Vec<usize> {
 #[test]
 fn published_sizes_are_those_of_the_paper_and_leave_rows_out() {
     let n = 1e4_f64;
-    let two = published(n, iterated::count(10_000, 2.0), n.log2());
+    let two = published(n, iterated_phased_sgd::count(10_000, 2.0), n.log2());
     assert_eq!(two, [752, 1505, 3010]);
     let kappa = 1.0 / 1.5_f64.log2();
-    let slow = published(n, iterated::count(10_000, 1.5), n.log2().powf(kappa));
+    let slow = published(n, iterated_phased_sgd::count(10_000, 1.5), n.log2().powf(kappa));
     assert_eq!((slow.len(), slow[0], slow[5]), (6, 120, 3842));
-    let sc = published(n, iterated::count_sc(10_000), 2.0 * n.log2());
+    let sc = published(n, iterated_phased_sgd::count_sc(10_000), 2.0 * n.log2());
     let used = |sizes: &[usize]| sizes.iter().sum::<usize>() as f64 / n;
     assert_eq!((sc.len(), (100.0 * used(&sc)).round()), (4, 56.0));
     assert_eq!(((100.0 * used(&two)).round(), (100.0 * used(&slow)).round()), (53.0, 76.0));
     // Ours, which leave none out, start with two rows or more however many parts θ̄ asks for.
-    let ours = iterated::phases(&ground(0.0), 10_000, iterated::count(10_000, 1.01), None, 0.0);
-    assert!(ours[0].rows >= 1 && iterated::count(10_000, 1.01) == 12);
-    assert_eq!(iterated::count(10_000, 40.0), 1);
+    let ours = iterated_phased_sgd::phases(
+        &ground(0.0),
+        10_000,
+        iterated_phased_sgd::count(10_000, 1.01),
+        None,
+        0.0,
+    );
+    assert!(ours[0].rows >= 1 && iterated_phased_sgd::count(10_000, 1.01) == 12);
+    assert_eq!(iterated_phased_sgd::count(10_000, 40.0), 1);
     let counts = [2, 3, 4, 1023, 1024, 5000, 10_000_000].map(phased_sgd::count);
     assert_eq!(counts, [1, 1, 2, 9, 10, 12, 12]);
     assert_eq!(phased_sgd::sizes(13, 3), [6 + 3, 3, 1]);
@@ -148,7 +167,7 @@ fn a_short_table_has_one_epoch_and_says_so() {
     let convex = Convex::new(Loss::Logistic).within(DISC).ridge(1e-3).method(Method::EpochDpSgd);
     let plan = convex.plan(2000, 4, budget()).unwrap();
     assert!(plan.warnings.iter().any(|w| w.contains("too few rows")));
-    assert_eq!(plan.program().stages, Some(1));
+    assert_eq!(plan.problem().stages, Some(1));
 }
 
 /// A plan is a file, and files can be changed: what buys noise with nonsense is refused before a row is read.

@@ -3,7 +3,7 @@ use std::ops::ControlFlow;
 use quietly_core::{budget::Budget, random::Random};
 use quietly_data::{Encoding, Private, Schema, Table};
 use quietly_engine::{
-    expand::{Expander, Expansion},
+    expansion::{Expander, Expansion},
     link::Link,
 };
 use quietly_glm::Loss;
@@ -11,7 +11,7 @@ use quietly_kan::Input;
 use quietly_noise::Key;
 
 use crate::{
-    method::Method,
+    methods::Method,
     plan::{Convex, Regression},
 };
 
@@ -47,7 +47,7 @@ fn splines_are_those_of_every_number_in_its_place() {
 /// mean of 20 000 products errs by less than 0.04 but for one in a million.
 #[test]
 fn waves_make_the_kernel() {
-    let waves = Expansion::Waves { inputs: 3, count: 20_000, width: 0.7, seed: 5 };
+    let waves = Expansion::RandomFourier { inputs: 3, count: 20_000, width: 0.7, seed: 5 };
     let expander = Expander::new(&waves).unwrap();
     let dot = |x: &[f64], y: &[f64]| {
         let (x, y) = (expander.apply(x), expander.apply(y));
@@ -66,7 +66,7 @@ fn waves_make_the_kernel() {
     assert!((far - (-0.5_f64).exp()).abs() > 0.1 && (far - (-0.5_f64 / 0.49).exp()).abs() < 0.04);
     // The same seed gives the same waves, another one others.
     assert_eq!(Expander::new(&waves).unwrap(), expander);
-    let other = Expansion::Waves { inputs: 3, count: 20_000, width: 0.7, seed: 6 };
+    let other = Expansion::RandomFourier { inputs: 3, count: 20_000, width: 0.7, seed: 6 };
     assert_ne!(Expander::new(&other).unwrap(), expander);
 }
 
@@ -107,7 +107,7 @@ fn what_cannot_be_made_is_refused() {
     refused(&splines(8, 0), "degree");
     refused(&splines(8, 6), "degree");
     refused(&Expansion::Splines { inputs: vec![], functions: 8, degree: 3 }, "at least 1");
-    let waves = |inputs, count, width| Expansion::Waves { inputs, count, width, seed: 0 };
+    let waves = |inputs, count, width| Expansion::RandomFourier { inputs, count, width, seed: 0 };
     assert!(waves(3, 2, 1.0).check().is_ok());
     refused(&waves(0, 2, 1.0), "at least 1");
     refused(&waves(3, 1, 1.0), "waves");
@@ -137,7 +137,7 @@ fn a_plan_and_its_expansion_go_together() {
     let inputs = vec![Input::Spline; 4];
     assert!(changed(Expansion::Splines { inputs, functions: 3, degree: 3 }).is_err());
     // Another one that fits is as private: nothing that is charged hangs on it.
-    let waves = Expansion::Waves { inputs: 4, count: 12, width: 1.0, seed: 9 };
+    let waves = Expansion::RandomFourier { inputs: 4, count: 12, width: 1.0, seed: 9 };
     assert!(changed(waves).is_ok());
     let narrow = convex.plan(5000, 11, budget).unwrap();
     assert!(narrow.expanding(splines.clone()).is_err());
@@ -176,7 +176,7 @@ fn logistic_regression_bends_on_splines_and_waves() {
     let (inputs, functions, degree) = (vec![Input::Spline; 2], 6, 3);
     let plain = right(None);
     let splines = right(Some(Expansion::Splines { inputs, functions, degree }));
-    let waves = right(Some(Expansion::Waves { inputs: 2, count: 64, width: 0.7, seed: 1 }));
+    let waves = right(Some(Expansion::RandomFourier { inputs: 2, count: 64, width: 0.7, seed: 1 }));
     assert!(plain < 1300, "{plain}");
     assert!(splines > 1800 && waves > 1800, "{splines}, {waves}");
 }

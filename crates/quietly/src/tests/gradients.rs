@@ -5,14 +5,14 @@ use quietly_accounting::Neighbours;
 use quietly_core::{
     budget::Budget,
     random::Random,
-    release::{Door, Witnessed},
+    release::{Releaser, Witnessed},
 };
 use quietly_data::{Private, Table};
 use quietly_glm::{Loss, Set};
 use quietly_noise::Key;
 
 use crate::{
-    method::Method,
+    methods::Method,
     plan::{Convex, Plan, PlanRecord},
 };
 
@@ -38,13 +38,13 @@ pub(super) fn table(rows: &[Row]) -> Private<Table> {
 }
 
 fn witnessed(plan: &Plan, rows: &[Row], seed: u64) -> Vec<Witnessed> {
-    let mut door = Door::new(Key::from_seed(seed), plan.stages(), 1);
-    door.witness = Some(Vec::new());
+    let mut releaser = Releaser::new(Key::from_seed(seed), plan.stages(), 1);
+    releaser.witness = Some(Vec::new());
     let quiet = &mut |_| ControlFlow::Continue(());
-    let done = plan.through(&mut door, &table(rows), None, (-1.0, 1.0), quiet);
+    let done = plan.through(&mut releaser, &table(rows), None, (-1.0, 1.0), quiet);
     // Several outputs are fitted, but are no pair of an intercept and weights.
-    assert!(done.is_ok() || plan.program().loss.outputs() > 1);
-    door.witness.unwrap()
+    assert!(done.is_ok() || plan.problem().loss.outputs() > 1);
+    releaser.witness.unwrap()
 }
 
 /// The farthest that neighbouring tables' questions named `purpose` are apart, over what one row may add.
@@ -106,8 +106,8 @@ fn no_row_moves_a_sum_of_gradients_by_more_than_is_charged() {
             let convex = convex.clone().rows_within(1.0).known_radius().constant(0.5);
             let convex = convex.steps(6);
             let plan = convex.plan(400, WIDTH, budget).unwrap();
-            let found = farthest(&plan, quietly_glm::descent::GRADIENT, *classes, 20) / most;
-            let name = (plan.method().name(), plan.program().loss, neighbours);
+            let found = farthest(&plan, quietly_glm::dp_gd::GRADIENT, *classes, 20) / most;
+            let name = (plan.method().name(), plan.problem().loss, neighbours);
             println!("{name:?}: {found}");
             assert!(found <= 1.0, "{name:?}: {found}");
             assert!(found > if *tight { 0.5 } else { 0.2 }, "{name:?}: {found}");
@@ -123,9 +123,9 @@ fn a_replaced_row_is_charged_by_the_diameter() {
         let convex = convex.rows_within(1.0).known_radius().method(Method::DpGd).steps(2);
         let plan = convex.plan(400, WIDTH, budget).unwrap();
         let asked = witnessed(&plan, &[([1.0; 3], 1.0)], 1);
-        let lattice = plan.program().constants(WIDTH, 1.0).unwrap().lipschitz;
+        let lattice = plan.problem().constants(WIDTH, 1.0).unwrap().lipschitz;
         let lattice = quietly_core::lattice::Lattice::for_sums(lattice, WIDTH + 1);
-        let gradient = asked.iter().find(|asked| asked.purpose == quietly_glm::descent::GRADIENT);
+        let gradient = asked.iter().find(|asked| asked.purpose == quietly_glm::dp_gd::GRADIENT);
         2.0 * gradient.unwrap().bound.unwrap() * lattice.step()
     };
     // max 2σ(cos t) sin t = 1.09910, and twice the longest gradient where nothing is known.

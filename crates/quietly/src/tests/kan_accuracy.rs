@@ -6,7 +6,7 @@
 //! says the same every time.
 use std::ops::ControlFlow;
 
-use quietly_core::{budget::Budget, charge::Mixing, random::Random};
+use quietly_core::{budget::Budget, mechanism::Correlation, random::Random};
 use quietly_data::{Private, Table};
 use quietly_kan::{Input, Kan, NetworkLoss, NetworkNoise, NetworkShape, Sampling};
 use quietly_noise::Key;
@@ -52,7 +52,7 @@ fn products_are_learnt() {
     let batches = |kan: Kan| kan.batches(8).passes(25);
     let poisson =
         |kan: Kan| batches(kan).sampling(Sampling::Poisson).noise(NetworkNoise::Independent);
-    let mixing = Mixing::lambda(0.6).unwrap();
+    let mixing = Correlation::lambda(0.6).unwrap();
     let bins =
         |kan: Kan| batches(kan).sampling(Sampling::Bins).noise(NetworkNoise::Mixed { mixing });
     let found = [accuracy(full, 4.0, 1), accuracy(poisson, 4.0, 2), accuracy(bins, 4.0, 3)];

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use quietly_accounting::Neighbours;
 use quietly_core::{
     budget::Budget,
-    charge::{Mechanism, Mixing, Sampler},
+    mechanism::{Correlation, Mechanism, Sampler},
 };
 use quietly_data::{Private, Table};
 use quietly_engine::error::Error;
@@ -18,7 +18,7 @@ use super::kan_training::{
 };
 use crate::plan::{Plan, PlanRecord};
 
-fn train(plan: &Plan) -> Result<quietly_kan::Trained, Error> {
+fn train(plan: &Plan) -> Result<quietly_kan::KanModel, Error> {
     let quiet = &mut |_| ControlFlow::Continue(());
     plan.train(&table(&rows(30, 2)), (0.0, 1.0), Key::from_seed(1), 2, quiet)
 }
@@ -111,7 +111,7 @@ fn what_cannot_be_is_refused_before_any_row_is_read_and_says_why() {
         assert!(error.contains(words), "{words}: {error}");
     }
     for bad in [1.0, 1.5, -0.1, f64::NAN] {
-        let error = Mixing::lambda(bad).unwrap_err().to_string();
+        let error = Correlation::lambda(bad).unwrap_err().to_string();
         assert!(error.contains("lambda must be at least 0 and below 1"), "{error}");
     }
 }
@@ -134,15 +134,18 @@ fn the_default_is_planned_for_tables_of_all_sizes() {
 }
 
 fn less_noise(plan: &mut PlanRecord) {
-    match &mut plan.parts().0.stages[0].charges[0].mechanism {
-        Mechanism::Gaussian { noise } | Mechanism::Mixed { noise, .. } => *noise *= 0.9,
+    match &mut plan.parts().0.stages[0].releases[0].mechanism {
+        Mechanism::Gaussian { noise } | Mechanism::CorrelatedGaussian { noise, .. } => {
+            *noise *= 0.9
+        }
         other => panic!("{other:?}"),
     }
 }
 
 fn remixed(plan: &mut PlanRecord, charged: bool, run: bool) {
-    let other = Mixing::lambda(0.25).unwrap();
-    if let Mechanism::Mixed { mixing, .. } = &mut plan.parts().0.stages[0].charges[0].mechanism
+    let other = Correlation::lambda(0.25).unwrap();
+    if let Mechanism::CorrelatedGaussian { mixing, .. } =
+        &mut plan.parts().0.stages[0].releases[0].mechanism
         && charged
     {
         *mixing = other;
@@ -157,14 +160,16 @@ fn remixed(plan: &mut PlanRecord, charged: bool, run: bool) {
 /// Fewer rows in a step, or in fewer steps.
 fn amplified(plan: &mut PlanRecord) {
     let sampler = match plan.sampler() {
-        Sampler::Cyclic { period, passes } => Sampler::Bins { bins: period, passes },
-        Sampler::Bins { bins, passes } => Sampler::Bins { bins: bins * passes, passes: 1 },
+        Sampler::Cyclic { period, passes } => Sampler::BallsAndBins { bins: period, passes },
+        Sampler::BallsAndBins { bins, passes } => {
+            Sampler::BallsAndBins { bins: bins * passes, passes: 1 }
+        }
         Sampler::Poisson { steps, rate } => Sampler::Poisson { steps, rate: 0.5 * rate },
         Sampler::FixedSize { steps, batch, rows } => {
             Sampler::FixedSize { steps, batch, rows: 100 * rows }
         }
-        Sampler::Full => Sampler::Poisson { steps: plan.training_mut().steps, rate: 0.01 },
-        Sampler::Parts { steps } => Sampler::Bins { bins: steps, passes: 1 },
+        Sampler::FullBatch => Sampler::Poisson { steps: plan.training_mut().steps, rate: 0.01 },
+        Sampler::Partition { steps } => Sampler::BallsAndBins { bins: steps, passes: 1 },
         other => panic!("{other:?}"),
     };
     resample(plan, sampler);
@@ -195,14 +200,14 @@ fn changed_plans_are_refused() {
             plan.training_mut().steps += 1;
             plan.parts().0.stages[0].steps += 1;
         }),
-        ("twice a step", |plan| plan.parts().0.stages[0].charges[0].times += 1),
-        ("another question", |plan| plan.parts().0.stages[0].charges[0].purpose = "x".into()),
+        ("twice a step", |plan| plan.parts().0.stages[0].releases[0].times += 1),
+        ("another question", |plan| plan.parts().0.stages[0].releases[0].purpose = "x".into()),
         ("all rows", |plan| plan.parts().0.stages[0].all_rows = true),
         ("no questions", |plan| plan.parts().0.stages.clear()),
         ("no cut", |plan| plan.training_mut().clip = 0.0),
         ("an endless cut", |plan| plan.training_mut().clip = f64::INFINITY),
         ("another network", |plan| plan.training_mut().shape.inputs.truncate(2)),
-        ("no network", |plan| *plan.parts().1 = quietly_linear::recipes::TukeyEm {}.into()),
+        ("no network", |plan| *plan.parts().1 = quietly_linear::papers::TukeyEm {}.into()),
     ];
     for plan in plans() {
         let name = name(&plan);
@@ -243,7 +248,7 @@ fn a_changed_sampler_is_the_one_that_runs_or_is_refused() {
         }
         // A row in every step, at the price of a few.
         let mut full = plan.record();
-        resample(&mut full, Sampler::Full);
+        resample(&mut full, Sampler::FullBatch);
         if full != plan.record() {
             match full.check().and_then(|full| train(&full).map(|_| full)) {
                 Err(Error::Parameter { name: "plan" | "stages", .. }) => refused += 1,
@@ -278,8 +283,10 @@ fn noise_beyond_the_lattice_is_refused() {
         let mut run = |plan: &Plan| plan.train(&empty, (0.0, 1.0), Key::from_seed(1), 1, quiet);
         run(&plan).unwrap();
         let mut louder = plan.record();
-        match &mut louder.parts().0.stages[0].charges[0].mechanism {
-            Mechanism::Gaussian { noise } | Mechanism::Mixed { noise, .. } => *noise = 9.9e4,
+        match &mut louder.parts().0.stages[0].releases[0].mechanism {
+            Mechanism::Gaussian { noise } | Mechanism::CorrelatedGaussian { noise, .. } => {
+                *noise = 9.9e4
+            }
             other => panic!("{other:?}"),
         }
         let error = run(&louder.check().unwrap()).unwrap_err().to_string();
@@ -314,7 +321,7 @@ fn momentum_comes_with_steps_that_would_not_settle() {
     assert_eq!((little.momentum, little.steps), (0.0, 150));
     assert!(some.momentum > 0.1 && some.momentum < 0.3, "{}", some.momentum);
     assert_eq!((much.momentum, much.steps), (0.9, 333));
-    let longest = |t: &quietly_kan::Training| 2.0 * t.clip / (0.1 * 0.25 * (1.0 - t.momentum));
+    let longest = |t: &quietly_kan::KanConfig| 2.0 * t.clip / (0.1 * 0.25 * (1.0 - t.momentum));
     assert!(little.step_size < longest(&little));
     assert!((some.step_size / longest(&some) - 1.0).abs() < 1e-12);
     assert!((much.step_size / longest(&much) - 1.0).abs() < 1e-12);

@@ -1,12 +1,12 @@
-//! Training, attacked with neighbouring tables, under every sampler and noise.
+//! KanConfig, attacked with neighbouring tables, under every sampler and noise.
 use std::ops::ControlFlow;
 
 use quietly_accounting::Neighbours;
 use quietly_core::{
     budget::Budget,
-    charge::{Mixing, Sampler},
+    mechanism::{Correlation, Sampler},
     random::Random,
-    release::{Door, Witnessed, depth},
+    release::{Releaser, Witnessed, depth},
     rows_used::ROWS_USED,
 };
 use quietly_data::{Private, Table};
@@ -31,11 +31,11 @@ pub(super) fn shape() -> NetworkShape {
 }
 
 pub(super) fn lambda(lambda: f64) -> NetworkNoise {
-    NetworkNoise::Mixed { mixing: Mixing::lambda(lambda).unwrap() }
+    NetworkNoise::Mixed { mixing: Correlation::lambda(lambda).unwrap() }
 }
 
 fn bands(bands: u32) -> NetworkNoise {
-    NetworkNoise::Mixed { mixing: Mixing::bands(bands).unwrap() }
+    NetworkNoise::Mixed { mixing: Correlation::bands(bands).unwrap() }
 }
 
 pub(super) fn budget(neighbours: Neighbours) -> Budget {
@@ -121,11 +121,11 @@ pub(super) fn rows(count: usize, seed: u64) -> Vec<Row> {
 }
 
 fn witnessed(plan: &Plan, rows: &[Row], seed: u64) -> Vec<Witnessed> {
-    let mut door = Door::new(Key::from_seed(seed), plan.stages(), 1);
-    door.witness = Some(Vec::new());
+    let mut releaser = Releaser::new(Key::from_seed(seed), plan.stages(), 1);
+    releaser.witness = Some(Vec::new());
     let (table, quiet) = (table(rows), &mut |_| ControlFlow::Continue(()));
-    plan.fit_table(&mut door, &table, None, (0.0, 1.0), quiet).unwrap();
-    door.witness.unwrap()
+    plan.fit_table(&mut releaser, &table, None, (0.0, 1.0), quiet).unwrap();
+    releaser.witness.unwrap()
 }
 
 /// How far apart the sums of two tables are in every step, over what one row may add.
@@ -170,11 +170,11 @@ fn neighbours(plan: &Plan, seed: u64) -> (Vec<Row>, Vec<Row>) {
 /// In which steps a row may be, by the sampler alone.
 fn may_be_in(plan: &Plan, moved: &[usize]) -> bool {
     match plan.sampler() {
-        Sampler::Bins { bins, passes } | Sampler::Cyclic { period: bins, passes } => {
+        Sampler::BallsAndBins { bins, passes } | Sampler::Cyclic { period: bins, passes } => {
             let same = moved.windows(2).all(|w| ((w[1] - w[0]) as u64).is_multiple_of(bins));
             same && moved.len() as u64 <= passes
         }
-        Sampler::Parts { steps } => moved.len() as u64 <= depth(steps),
+        Sampler::Partition { steps } => moved.len() as u64 <= depth(steps),
         _ => true,
     }
 }
@@ -238,11 +238,11 @@ fn one_row_decides_nothing_about_the_others_but_in_batches_of_one_size() {
     let steps = BATCHES * PASSES;
     let (bins, passes, batch, rows) = (BATCHES, PASSES, 8, 31);
     let samplers = [
-        (Sampler::Full, true),
+        (Sampler::FullBatch, true),
         (Sampler::Poisson { steps, rate: 0.25 }, true),
-        (Sampler::Bins { bins, passes }, true),
+        (Sampler::BallsAndBins { bins, passes }, true),
         (Sampler::Cyclic { period: bins, passes }, true),
-        (Sampler::Parts { steps }, true),
+        (Sampler::Partition { steps }, true),
         (Sampler::FixedSize { steps, batch, rows }, false),
     ];
     for (sampler, alone) in samplers {

@@ -2,10 +2,10 @@ use quietly_accounting::{DerivativeBound, Neighbours};
 use quietly_core::{budget::Budget, random::Random};
 use quietly_engine::linalg::norm;
 use quietly_glm::{
-    Loss, Program, Set,
-    examples::{Examples, Features, Shape},
+    Loss, Problem, Set,
+    design_matrix::{Examples, Features, Shape},
     glm::Glm,
-    perturb::*,
+    objective_perturbation::*,
 };
 
 use crate::plan::Convex;
@@ -65,7 +65,7 @@ fn slopes_of_several_outputs_are_bounded_where_weights_go() {
     let convex = Convex::new(Loss::Softmax { classes: 3 }).within(Set::L2 { radius: 0.1 });
     let plan = convex.plan(1000, 2, Budget::new(1.0, 1e-5).unwrap()).unwrap();
     let bound =
-        |inside| slopes_of(plan.program(), 2, 1.0, inside).map(|glm| (glm, glm.steepest)).unwrap();
+        |inside| slopes_of(plan.problem(), 2, 1.0, inside).map(|glm| (glm, glm.steepest)).unwrap();
     let (glm, anywhere) = bound(false);
     let mut slopes = [0.0, 9.0, 0.0];
     glm.slopes(&mut slopes, 0.0);
@@ -77,10 +77,10 @@ fn slopes_of_several_outputs_are_bounded_where_weights_go() {
 #[test]
 fn slopes_are_charged_for_by_the_steepest() {
     let of = |set, cut, neighbours| {
-        let program = Convex::new(Loss::Logistic).within(set).constant(0.0);
+        let problem = Convex::new(Loss::Logistic).within(set).constant(0.0);
         let budget = Budget::new(1.0, 1e-5).unwrap().under(neighbours);
-        let plan = program.method(crate::method::Method::Amp).plan(1000, 2, budget).unwrap();
-        let glm = slopes_of(&Program { cut, ..plan.program().clone() }, 2, 0.6, true).unwrap();
+        let plan = problem.method(crate::methods::Method::Amp).plan(1000, 2, budget).unwrap();
+        let glm = slopes_of(&Problem { cut, ..plan.problem().clone() }, 2, 0.6, true).unwrap();
         let steepest = (0..200).map(|k| {
             let mut slope = [f64::from(k) * 0.1];
             glm.slopes(&mut slope, -1.0);

@@ -4,17 +4,17 @@ use std::ops::ControlFlow;
 use quietly_accounting::Neighbours;
 use quietly_core::{
     budget::Budget,
-    charge::{Mechanism, Sampler},
+    mechanism::{Mechanism, Sampler},
     privacy_plan::UncheckedPlan,
     random::Random,
-    release::{Door, Witnessed},
+    release::{Releaser, Witnessed},
 };
 use quietly_data::{Private, Table};
 use quietly_glm::{Loss, Set, phases::PHASE};
 use quietly_noise::Key;
 
 use crate::{
-    method::Method,
+    methods::Method,
     plan::{Convex, Plan, PlanRecord},
 };
 
@@ -68,11 +68,11 @@ fn table(rows: &[Record]) -> Private<Table> {
 
 /// What a plan would have released of these rows, each question after the same history.
 fn witnessed(plan: &Plan, rows: &[Record], seed: u64) -> Vec<Witnessed> {
-    let mut door = Door::new(Key::from_seed(seed), plan.stages(), 1);
-    door.witness = Some(Vec::new());
+    let mut releaser = Releaser::new(Key::from_seed(seed), plan.stages(), 1);
+    releaser.witness = Some(Vec::new());
     let quiet = &mut |_| ControlFlow::Continue(());
-    plan.through(&mut door, &table(rows), None, (-1.0, 1.0), quiet).unwrap();
-    door.witness.unwrap()
+    plan.through(&mut releaser, &table(rows), None, (-1.0, 1.0), quiet).unwrap();
+    releaser.witness.unwrap()
 }
 
 /// The most of a bound that is used, and how many phases moved.
@@ -94,7 +94,9 @@ fn compare(a: &[Witnessed], b: &[Witnessed]) -> (f64, usize) {
 #[test]
 fn a_replaced_row_moves_one_phase_within_its_bound() {
     for plan in plans(1.0) {
-        let Sampler::Places { steps } = plan.sampler() else { panic!("phases go by places") };
+        let Sampler::OrderedPartition { steps } = plan.sampler() else {
+            panic!("phases go by places")
+        };
         let mut most = 0.0_f64;
         for seed in 0..8 {
             let mut random = Random(77 + seed);
@@ -111,7 +113,7 @@ fn a_replaced_row_moves_one_phase_within_its_bound() {
                 let mut other = rows.clone();
                 other[at] = if null { ([0.3; WIDTH], f64::NAN) } else { record(&mut random) };
                 let (far, moved) = compare(&before, &witnessed(&plan, &other, seed));
-                let name = format!("{:?} {:?} {at} {null}", plan.method(), plan.program().loss);
+                let name = format!("{:?} {:?} {at} {null}", plan.method(), plan.problem().loss);
                 assert!(far <= 1.0, "{name}: {far}");
                 assert!(moved <= 1, "{name}: {moved} phases moved");
                 most = most.max(far);
@@ -161,7 +163,7 @@ fn no_table_makes_a_run_fail() {
                 let (intercept, weights) = run.unwrap().outputs.remove(0);
                 let mut all = weights;
                 all.push(intercept);
-                assert!(plan.program().set.contains(&all, 1e-9), "{:?} {all:?}", plan.method());
+                assert!(plan.problem().set.contains(&all, 1e-9), "{:?} {all:?}", plan.method());
             }
             // Read again, it is the same plan and may run.
             let again: PlanRecord = serde_json::from_str(&text).unwrap();
@@ -173,7 +175,7 @@ fn no_table_makes_a_run_fail() {
 #[test]
 fn a_changed_plan_is_refused() {
     for plan in plans(1.0) {
-        let program = |edit: &dyn Fn(&mut quietly_glm::Program)| {
+        let problem = |edit: &dyn Fn(&mut quietly_glm::Problem)| {
             let mut other = plan.record();
             edit(other.program_mut());
             other
@@ -184,17 +186,17 @@ fn a_changed_plan_is_refused() {
             other
         };
         let changed = [
-            ("no longer convex", program(&|p| p.regulariser.ridge = -1.0)),
-            ("a power that repels", program(&|p| p.regulariser.power = Some((3.0, -5.0)))),
-            ("no set", program(&|p| p.set = Set::L2 { radius: -1.0 })),
-            ("all of space", program(&|p| p.set = Set::Everything)),
-            ("endless rows", program(&|p| p.longest = f64::INFINITY)),
-            ("more steps", with(&|p| p.sampler = Sampler::Places { steps: 40 })),
+            ("no longer convex", problem(&|p| p.regulariser.ridge = -1.0)),
+            ("a power that repels", problem(&|p| p.regulariser.power = Some((3.0, -5.0)))),
+            ("no set", problem(&|p| p.set = Set::L2 { radius: -1.0 })),
+            ("all of space", problem(&|p| p.set = Set::Everything)),
+            ("endless rows", problem(&|p| p.longest = f64::INFINITY)),
+            ("more steps", with(&|p| p.sampler = Sampler::OrderedPartition { steps: 40 })),
             ("rows joining", with(&|p| p.budget = p.budget.under(Neighbours::AddRemove))),
             (
                 "less noise",
                 with(&|p| {
-                    for charge in p.stages.iter_mut().flat_map(|s| &mut s.charges) {
+                    for charge in p.stages.iter_mut().flat_map(|s| &mut s.releases) {
                         if let Mechanism::Gaussian { noise } = &mut charge.mechanism {
                             *noise *= 0.9;
                         }

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use quietly_accounting::Neighbours;
 use quietly_core::{
     budget::Budget,
-    charge::{Charge, Mechanism, Stage},
-    release::{BoundedSum, Door, Sensitivity},
+    mechanism::{Mechanism, PlannedRelease, Stage},
+    release::{BoundedSum, Releaser, Sensitivity},
 };
 use quietly_data::Private;
 use quietly_glm::{Loss, glm::Glm};
@@ -13,7 +13,7 @@ use quietly_noise::Key;
 
 use super::gradients::{BALL, WIDTH, farthest, learnable};
 use crate::{
-    method::Method,
+    methods::Method,
     plan::{Convex, PlanRecord},
 };
 
@@ -74,12 +74,12 @@ fn pure_budgets_are_kept_from_plan_to_certificate() {
         assert!(read.clone().check().is_ok(), "{name}");
         for (k, stage) in plan.stages().iter().enumerate() {
             let mut less = read.clone();
-            match &mut less.parts().0.stages[k].charges[0].mechanism {
+            match &mut less.parts().0.stages[k].releases[0].mechanism {
                 Mechanism::Laplace { scale } => *scale *= 0.9,
-                Mechanism::Selection { add_remove, replace_one } => {
+                Mechanism::Exponential { add_remove, replace_one } => {
                     (*add_remove, *replace_one) = (2.0 * *add_remove, 2.0 * *replace_one);
                 }
-                Mechanism::Promise { epsilon, .. } => *epsilon *= 1.1,
+                Mechanism::ApproximateDp { epsilon, .. } => *epsilon *= 1.1,
                 _ => panic!("{name}: {} is not pure", stage.name),
             }
             assert!(less.check().is_err(), "{name} {k}");
@@ -92,8 +92,8 @@ fn pure_budgets_are_kept_from_plan_to_certificate() {
 fn no_row_moves_a_pure_release_by_more_than_is_charged() {
     let budget = Budget::pure(1.0).unwrap().under(Neighbours::ReplaceOne);
     let cases = [
-        (Method::GdOp, quietly_glm::bolt_on::POINT),
-        (Method::ScPsgd, quietly_glm::bolt_on::POINT),
+        (Method::GdOp, quietly_glm::output_perturbation::POINT),
+        (Method::ScPsgd, quietly_glm::output_perturbation::POINT),
         (Method::PhasedErm, quietly_glm::phases::PHASE),
         (Method::PhasedSgd, quietly_glm::phases::PHASE),
     ];
@@ -113,13 +113,16 @@ fn no_row_moves_a_pure_release_by_more_than_is_charged() {
 fn laplace_releases_keep_their_epsilon_exactly() {
     for (epsilon, bound) in [(0.5, 3.0), (1.0, 7.0), (0.003, 1e12), (20.0, 1.0)] {
         let draws = 40_000;
-        let charge =
-            Charge { times: draws, ..Charge::laplace("test", epsilon, Neighbours::AddRemove) };
+        let charge = PlannedRelease {
+            times: draws,
+            ..PlannedRelease::laplace("test", epsilon, Neighbours::AddRemove)
+        };
         let Mechanism::Laplace { scale } = charge.mechanism else { panic!("Laplace") };
-        let mut door = Door::new(Key::from_seed(4), &[Stage::new("test", 1, vec![charge])], 1);
+        let mut releaser =
+            Releaser::new(Key::from_seed(4), &[Stage::new("test", 1, vec![charge])], 1);
         let mut draw = |value: i64| {
             let what = BoundedSum::new(Private::new(vec![value]), Sensitivity::l1(bound, 1.0));
-            let (noisy, t) = door.sum("test", what).unwrap();
+            let (noisy, t) = releaser.sum("test", what).unwrap();
             (noisy[0], t)
         };
         let (_, t) = draw(0);
@@ -165,9 +168,17 @@ fn a_laplace_tilt_hides_a_row() {
     let others = [(1.0, 1.0), (-0.5, 1.0), (0.3, -1.0)];
     let kinds = [(1.0, 1.0), (-1.0, 1.0), (1.0, -1.0), (0.4, -1.0)];
     for epsilon in [0.5, 2.0] {
-        let strong = quietly_glm::perturb::strong_enough(glm.loss, glm.bend, 0.1 * epsilon);
-        let apart = quietly_glm::perturb::apart_in_l1(glm, 1, 1.0, None, Neighbours::ReplaceOne);
-        let left = epsilon - quietly_glm::perturb::determinant(glm.loss, glm.bend, strong);
+        let strong =
+            quietly_glm::objective_perturbation::strong_enough(glm.loss, glm.bend, 0.1 * epsilon);
+        let apart = quietly_glm::objective_perturbation::apart_in_l1(
+            glm,
+            1,
+            1.0,
+            None,
+            Neighbours::ReplaceOne,
+        );
+        let left =
+            epsilon - quietly_glm::objective_perturbation::determinant(glm.loss, glm.bend, strong);
         let worst = |share: f64| {
             let mut worst = 0.0_f64;
             for (here, there) in kinds.iter().flat_map(|a| kinds.iter().map(move |b| (a, b))) {

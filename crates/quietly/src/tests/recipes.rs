@@ -1,21 +1,21 @@
 //! Every method attacked with neighbouring tables, question by question.
 //!
-//! A witness door hands out noise alone, so that two tables see one history; what would have been released is compared.
+//! A witness releaser hands out noise alone, so that two tables see one history; what would have been released is compared.
 use std::{collections::HashMap, ops::ControlFlow};
 
 use quietly_accounting::Neighbours;
 use quietly_core::{
     budget::Budget,
-    charge::Sampler,
+    mechanism::Sampler,
     random::Random,
-    release::{Door, Witnessed},
+    release::{Releaser, Witnessed},
 };
 use quietly_data::{Private, Table};
 use quietly_noise::Key;
 
 use crate::{
     any_algorithm::AnyAlgorithm,
-    method::Method,
+    methods::Method,
     plan::{Plan, PlanRecord, Regression},
 };
 
@@ -70,13 +70,13 @@ fn table(rows: &[([f64; WIDTH], f64)]) -> Table {
 
 /// What a plan would have released of these rows.
 fn witnessed(plan: &Plan, rows: &[([f64; WIDTH], f64)], seed: u64) -> Vec<Witnessed> {
-    let mut door = Door::new(Key::from_seed(seed), plan.stages(), 1);
-    door.witness = Some(Vec::new());
+    let mut releaser = Releaser::new(Key::from_seed(seed), plan.stages(), 1);
+    releaser.witness = Some(Vec::new());
     let public = table(&rows[..4]);
     let quiet = &mut |_| ControlFlow::Continue(());
     let public = Some(&public);
-    plan.through(&mut door, &Private::new(table(rows)), public, (-1.0, 1.0), quiet).unwrap();
-    door.witness.unwrap()
+    plan.through(&mut releaser, &Private::new(table(rows)), public, (-1.0, 1.0), quiet).unwrap();
+    releaser.witness.unwrap()
 }
 
 fn distance(a: &[i64], b: &[i64]) -> f64 {
@@ -107,10 +107,11 @@ fn compare(a: &[Witnessed], b: &[Witnessed]) -> (f64, HashMap<String, u64>) {
 
 /// How often a row may meet a question of this name.
 fn allowed(plan: &Plan, purpose: &str) -> u64 {
-    let of = |s: &&quietly_core::charge::Stage| s.charges.iter().any(|c| c.purpose == purpose);
+    let of = |s: &&quietly_core::mechanism::Stage| s.releases.iter().any(|c| c.purpose == purpose);
     let stage = plan.stages().iter().find(of).expect("asked as planned");
-    let times = stage.charges.iter().find(|c| c.purpose == purpose).unwrap().times;
-    let every = stage.all_rows || matches!(plan.sampler(), Sampler::Full | Sampler::Poisson { .. });
+    let times = stage.releases.iter().find(|c| c.purpose == purpose).unwrap().times;
+    let every =
+        stage.all_rows || matches!(plan.sampler(), Sampler::FullBatch | Sampler::Poisson { .. });
     if every { times * stage.steps } else { times }
 }
 
@@ -143,10 +144,13 @@ fn attack(neighbours: Neighbours) {
                 );
             }
             // Under allocation and in parts, a row meets one step, whatever that asks.
-            if matches!(plan.sampler(), Sampler::Allocation { .. } | Sampler::Parts { .. }) {
+            if matches!(
+                plan.sampler(),
+                Sampler::RandomAllocation { .. } | Sampler::Partition { .. }
+            ) {
                 let stage = |purpose: &String| {
-                    let here = |s: &quietly_core::charge::Stage| {
-                        s.charges.iter().any(|c| c.purpose == *purpose)
+                    let here = |s: &quietly_core::mechanism::Stage| {
+                        s.releases.iter().any(|c| c.purpose == *purpose)
                     };
                     plan.stages().iter().position(here).unwrap()
                 };
@@ -218,21 +222,27 @@ fn changed_plans_are_refused() {
             }
         };
         let sampled = |plan: &mut PlanRecord, more: u64| match &mut plan.parts().0.sampler {
-            Sampler::Allocation { steps } | Sampler::Parts { steps } => *steps += more,
-            Sampler::Poisson { steps, .. } | Sampler::Places { steps } => *steps += more,
+            Sampler::RandomAllocation { steps } | Sampler::Partition { steps } => *steps += more,
+            Sampler::Poisson { steps, .. } | Sampler::OrderedPartition { steps } => *steps += more,
             _ => {}
         };
         change("less noise", &|plan| {
-            for charge in plan.parts().0.stages.iter_mut().flat_map(|s| &mut s.charges) {
+            for charge in plan.parts().0.stages.iter_mut().flat_map(|s| &mut s.releases) {
                 match &mut charge.mechanism {
-                    quietly_core::charge::Mechanism::Gaussian { noise }
-                    | quietly_core::charge::Mechanism::Mixed { noise, .. } => *noise *= 0.9,
-                    quietly_core::charge::Mechanism::Selection { add_remove, replace_one } => {
+                    quietly_core::mechanism::Mechanism::Gaussian { noise }
+                    | quietly_core::mechanism::Mechanism::CorrelatedGaussian { noise, .. } => {
+                        *noise *= 0.9
+                    }
+                    quietly_core::mechanism::Mechanism::Exponential { add_remove, replace_one } => {
                         (*add_remove, *replace_one) = (2.0 * *add_remove, 2.0 * *replace_one);
                     }
-                    quietly_core::charge::Mechanism::Promise { epsilon, .. } => *epsilon *= 1.1,
-                    quietly_core::charge::Mechanism::Laplace { scale } => *scale *= 0.9,
-                    quietly_core::charge::Mechanism::Objective { noise, .. } => *noise *= 0.9,
+                    quietly_core::mechanism::Mechanism::ApproximateDp { epsilon, .. } => {
+                        *epsilon *= 1.1
+                    }
+                    quietly_core::mechanism::Mechanism::Laplace { scale } => *scale *= 0.9,
+                    quietly_core::mechanism::Mechanism::ObjectivePerturbation { noise, .. } => {
+                        *noise *= 0.9
+                    }
                 }
             }
         });
@@ -241,15 +251,15 @@ fn changed_plans_are_refused() {
             plan.parts().0.budget = Budget::new(1.0, 1e-5).unwrap();
         });
         change("an empty stage", &|plan| {
-            plan.parts().0.stages.push(quietly_core::charge::Stage::new("x", 1980, Vec::new()));
+            plan.parts().0.stages.push(quietly_core::mechanism::Stage::new("x", 1980, Vec::new()));
             sampled(plan, 1980);
         });
         change("a stage split in two", &|plan| {
-            let at = plan.stages().iter().position(|s| s.charges.len() > 1);
+            let at = plan.stages().iter().position(|s| s.releases.len() > 1);
             if let Some(at) = at {
                 let mut second = plan.stages()[at].clone();
-                second.charges.remove(0);
-                plan.parts().0.stages[at].charges.truncate(1);
+                second.releases.remove(0);
+                plan.parts().0.stages[at].releases.truncate(1);
                 sampled(plan, second.steps);
                 plan.parts().0.stages.insert(at + 1, second);
             }
@@ -261,16 +271,16 @@ fn changed_plans_are_refused() {
         });
         change("another kind of noise", &|plan| {
             if let AnyAlgorithm::Recipe(recipe) = plan.parts().1 {
-                let tree = recipe.noise == quietly_linear::recipes::Noise::Tree;
+                let tree = recipe.noise == quietly_linear::papers::Noise::Tree;
                 recipe.noise = if tree {
-                    quietly_linear::recipes::Noise::Independent
+                    quietly_linear::papers::Noise::Independent
                 } else {
-                    quietly_linear::recipes::Noise::Tree
+                    quietly_linear::papers::Noise::Tree
                 };
             }
         });
         change("amplification", &|plan| {
-            plan.parts().0.sampler = Sampler::Allocation { steps: 1000 };
+            plan.parts().0.sampler = Sampler::RandomAllocation { steps: 1000 };
         });
         for (what, plan) in changed {
             let refused = matches!(

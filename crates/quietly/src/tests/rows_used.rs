@@ -3,28 +3,28 @@ use std::ops::ControlFlow;
 use quietly_accounting::{Neighbours, gaussian_mu};
 use quietly_core::{
     budget::Budget,
-    charge::{Mechanism, Sampler, Stage, event},
-    release::Door,
-    remembered::Search,
+    calibration_cache::Search,
+    mechanism::{Mechanism, Sampler, Stage, event},
+    release::Releaser,
     rows_used::*,
 };
 use quietly_data::{Private, Table};
 use quietly_engine::link::Link;
 use quietly_glm::{Loss, Set};
 use quietly_kan::{Input, Kan, NetworkLoss, NetworkShape, Sampling};
-use quietly_linear::{design::Design, full_batch};
+use quietly_linear::{budget_split::BudgetSplit, full_batch};
 use quietly_noise::Key;
 
 use crate::{
     any_algorithm::AnyAlgorithm,
-    method::Method,
+    methods::Method,
     plan::{Convex, Plan, Regression},
 };
 
 /// The release in a plan.
 fn planned(plan: &Plan) -> Mechanism {
-    let mut charges = plan.stages().iter().flat_map(|stage| &stage.charges);
-    let found = charges.find(|charge| charge.purpose == ROWS_USED);
+    let mut releases = plan.stages().iter().flat_map(|stage| &stage.releases);
+    let found = releases.find(|charge| charge.purpose == ROWS_USED);
     found.unwrap_or_else(|| panic!("{:?} does not count rows", plan.method())).mechanism
 }
 
@@ -89,24 +89,24 @@ fn every_plan_releases_the_number_of_rows() {
 fn other_noise_grows_by_a_quarter_of_a_percent() {
     let budget = Budget::new(1.0, 1e-6).unwrap();
     let plan = Regression::new(Link::Linear).plan(20_000, 10, budget).unwrap();
-    let design = Design::new(Link::Linear, 20_000, 10, gaussian_mu(1.0, 1e-6).unwrap());
+    let design = BudgetSplit::new(Link::Linear, 20_000, 10, gaussian_mu(1.0, 1e-6).unwrap());
     let search = Search {
-        sampler: Sampler::Full,
+        sampler: Sampler::FullBatch,
         neighbours: Neighbours::AddRemove,
         epsilon: 1.0,
         delta: 1e-6,
     };
     let (without, _) = search.run(|noise| design.stages(Neighbours::AddRemove, noise)).unwrap();
     let last = |stages: &[Stage]| {
-        let mut charges = stages.iter().flat_map(|stage| &stage.charges);
-        charges.find(|charge| charge.purpose == full_batch::LAST).unwrap().multiplier()
+        let mut releases = stages.iter().flat_map(|stage| &stage.releases);
+        releases.find(|charge| charge.purpose == full_batch::LAST).unwrap().multiplier()
     };
     let growth = last(plan.stages()) / last(&without);
     assert!((1.002..1.003).contains(&growth), "{growth}");
 }
 
 /// 4000 good rows and 1000 null records; the estimate lies within five of its standard deviations, which a
-/// correct program would miss with a fresh seed less than once in a million.
+/// correct problem would miss with a fresh seed less than once in a million.
 #[test]
 fn the_estimate_is_near_the_truth_in_memory() {
     let target = |i: usize| if i.is_multiple_of(5) { f64::NAN } else { (i % 7) as f64 / 7.0 };
@@ -117,25 +117,25 @@ fn the_estimate_is_near_the_truth_in_memory() {
     let budget = Budget::new(2.0, 1e-5).unwrap();
     for method in [Method::FullBatch, Method::OnePass, Method::DpSgd, Method::TukeyEm] {
         let plan = Regression::new(Link::Linear).method(method).plan(5000, 2, budget).unwrap();
-        let mut door = Door::new(Key::from_seed(3), plan.stages(), 1);
+        let mut releaser = Releaser::new(Key::from_seed(3), plan.stages(), 1);
         let quiet = &mut |_: quietly_core::progress::Progress| ControlFlow::Continue(());
-        plan.through(&mut door, &table(), None, (0.0, 1.0), quiet).unwrap();
-        let found = door.rows_used.expect("every fit counts");
+        plan.through(&mut releaser, &table(), None, (0.0, 1.0), quiet).unwrap();
+        let found = releaser.rows_used.expect("every fit counts");
         let off = (found.about as f64 - 4000.0) / found.deviation;
         assert!(off.abs() < 5.0 && found.deviation < 800.0, "{method:?}: {found:?}");
     }
 }
 
-/// With all 5000 declared rows no seed warns (a correct program would in less than one of 3e9 runs of this test); without
+/// With all 5000 declared rows no seed warns (a correct problem would in less than one of 3e9 runs of this test); without
 /// any row every seed does.
 #[test]
 fn a_warning_follows_the_rows() {
     let budget = Budget::new(1.0, 1e-5).unwrap();
     let plan = Regression::new(Link::Linear).plan(5000, 2, budget).unwrap();
     let warned = |rows: u64, seed: u64| {
-        let mut door = Door::new(Key::from_seed(seed), plan.stages(), 1);
-        door.count_rows(plan.privacy(), plan.rows(), Private::new(rows)).unwrap();
-        door.rows_used.unwrap().warning()
+        let mut releaser = Releaser::new(Key::from_seed(seed), plan.stages(), 1);
+        releaser.count_rows(plan.privacy(), plan.rows(), Private::new(rows)).unwrap();
+        releaser.rows_used.unwrap().warning()
     };
     for seed in 0..1000 {
         assert_eq!(warned(5000, seed), None, "{seed}");
@@ -167,9 +167,9 @@ fn older_plans_still_run() {
         let mut plan = plan.record();
         let (privacy, algorithm) = plan.parts();
         for stage in &mut privacy.stages {
-            stage.charges.retain(|charge| charge.purpose != ROWS_USED);
+            stage.releases.retain(|charge| charge.purpose != ROWS_USED);
         }
-        privacy.stages.retain(|stage| !stage.charges.is_empty());
+        privacy.stages.retain(|stage| !stage.releases.is_empty());
         if let AnyAlgorithm::OnePass(one_pass) = algorithm {
             one_pass.counts_rows = false;
         }
@@ -178,8 +178,8 @@ fn older_plans_still_run() {
             quietly_accounting::epsilon(&price, Neighbours::AddRemove, 1e-5).unwrap().upper <= 1.0
         );
         let plan = plan.check().unwrap();
-        let mut door = Door::new(Key::from_seed(1), plan.stages(), 1);
-        door.count_rows(plan.privacy(), plan.rows(), Private::new(7)).unwrap();
-        assert_eq!(door.rows_used, None);
+        let mut releaser = Releaser::new(Key::from_seed(1), plan.stages(), 1);
+        releaser.count_rows(plan.privacy(), plan.rows(), Private::new(7)).unwrap();
+        assert_eq!(releaser.rows_used, None);
     }
 }

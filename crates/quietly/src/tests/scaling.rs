@@ -4,14 +4,14 @@ use quietly_accounting::Neighbours;
 use quietly_core::{
     budget::Budget,
     random::Random,
-    release::{Door, Witnessed},
+    release::{Releaser, Witnessed},
 };
 use quietly_data::{Private, Table};
-use quietly_glm::{Loss, examples::Features, scaling::*};
+use quietly_glm::{Loss, design_matrix::Features, standardise::*};
 use quietly_noise::Key;
 
 use crate::{
-    method::Method,
+    methods::Method,
     plan::{Convex, Plan},
 };
 
@@ -30,11 +30,11 @@ fn plan(loss: Loss, neighbours: Neighbours) -> Plan {
 }
 
 fn witnessed(plan: &Plan, rows: &[Record], seed: u64) -> Vec<Witnessed> {
-    let mut door = Door::new(Key::from_seed(seed), plan.stages(), 2);
-    door.witness = Some(Vec::new());
+    let mut releaser = Releaser::new(Key::from_seed(seed), plan.stages(), 2);
+    releaser.witness = Some(Vec::new());
     let quiet = &mut |_| ControlFlow::Continue(());
-    plan.through(&mut door, &table(rows), None, (0.0, 1.0), quiet).unwrap();
-    door.witness.unwrap()
+    plan.through(&mut releaser, &table(rows), None, (0.0, 1.0), quiet).unwrap();
+    releaser.witness.unwrap()
 }
 
 /// Rows at the corners of what is possible, and some that are no rows.
@@ -93,7 +93,7 @@ fn no_row_moves_a_question_by_more_than_is_charged() {
     }
 }
 
-const ROUNDED: &str = quietly_glm::perturb::ROUNDING;
+const ROUNDED: &str = quietly_glm::objective_perturbation::ROUNDING;
 
 /// The map that rows are trained through is the one that predictions see, and no row is longer than its radius.
 #[test]

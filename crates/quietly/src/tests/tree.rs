@@ -8,16 +8,16 @@ use quietly_engine::{
     linalg::dot,
     link::Link,
 };
-use quietly_linear::recipes::{Noise, Recipe};
+use quietly_linear::papers::{Noise, Recipe};
 use quietly_noise::Key;
 
 use crate::{
     any_algorithm::AnyAlgorithm,
-    method::Method,
+    methods::Method,
     plan::{Plan, Regression},
 };
 
-/// About normal: the sum of twelve uniform numbers.
+/// MethodInfo normal: the sum of twelve uniform numbers.
 fn normal(random: &mut Random) -> f64 {
     (0..12).map(|_| 0.5 * random.number()).sum()
 }

@@ -49,7 +49,7 @@ fn run(tuning: &Tuning, seed: u64) -> (usize, f64, Model) {
         None => Validation::Public(&held),
     };
     let (key, encoding) = (Key::from_seed(seed), encoding());
-    let reads = Reads { source: &train, public: None, encoding: &encoding };
+    let reads = FitInput { source: &train, public: None, encoding: &encoding };
     let quiet = &mut |_| ControlFlow::Continue(());
     tuning.run(reads, validation, "row", Paid::without_ledger(key), 1, quiet).unwrap()
 }
@@ -61,7 +61,7 @@ fn the_whole_stays_within_what_is_asked() {
         for public in [false, true] {
             let tuning = planned(epsilon, trials, public).unwrap();
             let law = TrialCount::with_mean(trials).unwrap();
-            let Tuned { epsilon: once, delta, order, .. } = *tuning.tuned();
+            let PrivateSelection { epsilon: once, delta, order, .. } = *tuning.tuned();
             let (total, at) = law.total_cost(once, delta, order);
             assert!(total <= epsilon && at <= 1e-6, "{epsilon} {trials}: {total} {at}");
             assert!(once >= 0.5 * epsilon, "{epsilon} {trials}: {once}");
@@ -92,7 +92,7 @@ fn what_cannot_be_tuned_is_refused() {
     }
     let public = planned(1.0, 10.0, true).unwrap();
     let (train, encoding) = (table(50, 0), encoding());
-    let reads = Reads { source: &train, public: None, encoding: &encoding };
+    let reads = FitInput { source: &train, public: None, encoding: &encoding };
     let key = Key::from_seed(1);
     let quiet = &mut |_| ControlFlow::Continue(());
     assert!(
@@ -115,10 +115,10 @@ fn the_better_candidate_is_chosen_and_the_certificate_adds_up() {
             assert_eq!(model.expansion.is_some(), place == 1);
             assert!(if place == 1 { score > 0.8 } else { score < 0.7 }, "{place} {score}");
             let certificate = &model.certificate;
-            assert!(certificate.adds_up() && certificate.epsilon <= 8.0);
+            assert!(certificate.is_consistent() && certificate.epsilon <= 8.0);
             assert!(certificate.epsilon > 1.2 * model.plan.epsilon());
             let again = Model::from_json(model.to_json().as_bytes(), "a test").unwrap();
-            assert!(again.certificate.adds_up() && again.certificate == *certificate);
+            assert!(again.certificate.is_consistent() && again.certificate == *certificate);
         }
         assert!(public || right >= 6, "{public} {right}");
     }
@@ -128,7 +128,7 @@ fn the_better_candidate_is_chosen_and_the_certificate_adds_up() {
 fn a_changed_certificate_does_not_add_up() {
     let tuning = planned(1.0, 10.0, false).unwrap();
     let (.., model) = run(&tuning, 1);
-    let changes: [fn(&mut Tuned); 7] = [
+    let changes: [fn(&mut PrivateSelection); 7] = [
         |t| t.trials = 1000.0,
         |t| t.trials = f64::NAN,
         |t| t.epsilon *= 0.9,
@@ -137,15 +137,15 @@ fn a_changed_certificate_does_not_add_up() {
         |t| t.score_noise = Some(1.0),
         |t| t.score_noise = Some(-1.0),
     ];
-    assert!(model.certificate.adds_up());
+    assert!(model.certificate.is_consistent());
     for (k, change) in changes.iter().enumerate() {
         let mut certificate = model.certificate.clone();
         change(certificate.tuning.as_mut().unwrap());
-        assert!(!certificate.adds_up(), "{k}");
+        assert!(!certificate.is_consistent(), "{k}");
     }
     let mut cheaper = model.certificate.clone();
     cheaper.epsilon *= 0.9;
-    assert!(!cheaper.adds_up());
+    assert!(!cheaper.is_consistent());
     // Without its tuning it would be a single run, and what is said is more than that costs: no lie.
     assert!(model.certificate.to_string().contains("random number"));
     assert!(model.label().contains("random number"));

@@ -2,8 +2,8 @@
 use std::{collections::HashMap, ops::ControlFlow};
 
 use quietly::{
-    Budget, Error, Key, Link, Mechanism, Method, Neighbours, Plan, PlanRecord, Reach, Regression,
-    Sampler,
+    Budget, Error, Key, Learnable, Link, Mechanism, Method, Neighbours, Plan, PlanRecord,
+    Regression, Sampler,
 };
 use quietly_accounting::{Event, epsilon};
 use serde_json::{Value, json as of_json};
@@ -24,32 +24,32 @@ pub(crate) fn price(sampler: Sampler, stages: &[quietly::Stage], budget: Budget)
         high
     };
     let composed = |stage: &quietly::Stage, steps: u64| {
-        let once = |c: &quietly::Charge| {
+        let once = |c: &quietly::PlannedRelease| {
             let once = match c.mechanism {
                 Mechanism::Gaussian { noise } => Event::gaussian(noise),
-                Mechanism::Selection { add_remove, replace_one } => {
+                Mechanism::Exponential { add_remove, replace_one } => {
                     Event::exponential_with(add_remove, replace_one)
                 }
                 _ => panic!("a new mechanism"),
             };
             once.unwrap().repeat(steps * c.times).unwrap()
         };
-        stage.charges.iter().map(once).reduce(Event::then).unwrap()
+        stage.releases.iter().map(once).reduce(Event::then).unwrap()
     };
-    let square = |c: &quietly::Charge| match c.mechanism {
+    let square = |c: &quietly::PlannedRelease| match c.mechanism {
         Mechanism::Gaussian { noise } => c.times as f64 / (noise * noise),
-        Mechanism::Selection { add_remove, .. } => c.times as f64 * gaussian(add_remove).powi(2),
+        Mechanism::Exponential { add_remove, .. } => c.times as f64 * gaussian(add_remove).powi(2),
         _ => panic!("a new mechanism"),
     };
-    let mu = |s: &&quietly::Stage| s.charges.iter().map(square).sum::<f64>().sqrt();
-    let every = |s: &&quietly::Stage| s.all_rows || sampler == Sampler::Full;
+    let mu = |s: &&quietly::Stage| s.releases.iter().map(square).sum::<f64>().sqrt();
+    let every = |s: &&quietly::Stage| s.all_rows || sampler == Sampler::FullBatch;
     let (all, some): (Vec<_>, Vec<_>) = stages.iter().partition(every);
     let (count, most) =
         (some.iter().map(|s| s.steps).sum::<u64>(), some.iter().map(mu).fold(0.0, f64::max));
     let mut events: Vec<Event> = all.iter().map(|s| composed(s, s.steps)).collect();
     match sampler {
-        Sampler::Full => {}
-        Sampler::Allocation { steps } => {
+        Sampler::FullBatch => {}
+        Sampler::RandomAllocation { steps } => {
             assert_eq!(count, steps);
             events.push(Event::random_allocation(steps, 1, 1.0 / most).unwrap());
         }
@@ -57,7 +57,7 @@ pub(crate) fn price(sampler: Sampler, stages: &[quietly::Stage], budget: Budget)
             assert_eq!(count, steps);
             events.push(Event::poisson(rate, 1.0 / most).unwrap().repeat(steps).unwrap());
         }
-        Sampler::Parts { steps } => {
+        Sampler::Partition { steps } => {
             assert_eq!(count, steps);
             let parts = some.iter().map(|s| composed(s, 1)).collect();
             events.push(Event::disjoint(parts).unwrap());
@@ -98,7 +98,7 @@ fn plans_stay_within_their_budget_and_certificates_agree() {
                     let text = serde_json::to_string(&plan).unwrap();
                     let back = serde_json::from_str::<PlanRecord>(&text).unwrap();
                     assert!(alike(&json(&back), &json(&plan)), "{what}");
-                    if plan.reach() == Reach::Nothing {
+                    if plan.reach() == Learnable::Nothing {
                         assert!(plan.epsilon() == 0.0 && plan.stages().is_empty(), "{what}");
                         continue;
                     }
@@ -125,7 +125,7 @@ fn plans_stay_within_their_budget_and_certificates_agree() {
 /// The noise of the average of the last steps, over one row's share.
 fn last(plan: &Plan) -> f64 {
     let stage = plan.stages().iter().find(|s| s.name == "last steps").unwrap();
-    match stage.charges[0].mechanism {
+    match stage.releases[0].mechanism {
         Mechanism::Gaussian { noise } => noise / (stage.steps as f64).sqrt(),
         _ => panic!("a sum"),
     }

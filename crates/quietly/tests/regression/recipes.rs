@@ -71,8 +71,8 @@ fn parts_get_no_amplification() {
     let budget = Budget::new(1.0, 1e-6).unwrap();
     let noise = |plan: &Plan| {
         let stage = plan.stages().iter().find(|s| s.name == "steps").unwrap();
-        let Mechanism::Gaussian { noise } = stage.charges[0].mechanism else { panic!("a sum") };
-        (noise, stage.charges[0].times)
+        let Mechanism::Gaussian { noise } = stage.releases[0].mechanism else { panic!("a sum") };
+        (noise, stage.releases[0].times)
     };
     // 1/μ for (1, 1e-6): 4.224 (docs/spec/regression.md#0.5, for one sum of sensitivity one).
     let (published, _) = noise(&plan(Link::Linear, Method::DpAmbssgdPublished, 10_000, 5, budget));
@@ -252,7 +252,7 @@ fn one_row_a_step_learns_something() {
             regression = regression.with_public_rows();
         }
         let plan = regression.plan(4000, 4, budget).unwrap();
-        assert_eq!(plan.sampler(), Sampler::Allocation { steps: 4000 });
+        assert_eq!(plan.sampler(), Sampler::RandomAllocation { steps: 4000 });
         let (rows, key) = (table.private(), Key::from_seed(5));
         let found = plan.run_beside(&rows, Some(&public), (-10.0, 10.0), key, 2, quiet).unwrap();
         let left = table.squared_error(link, &found) / table.variance();

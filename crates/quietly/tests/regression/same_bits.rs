@@ -1,14 +1,16 @@
 //! The same seed gives the same bits, however the rows are read.
 use std::{fmt::Write, ops::ControlFlow, path::Path};
 
-use quietly::{Encoding, Key, Link, Method, Model, Paid, Plan, Reach, ReadOptions, Schema, Source};
+use quietly::{
+    Encoding, Key, Learnable, Link, Method, Model, Paid, Plan, ReadOptions, Schema, Source,
+};
 
 use crate::common::{LINKS, METHODS, Plain, bits, budget, gaussian, run};
 
 /// A plan of that method and no other: a planner that falls back to another would make these tests empty.
 fn plan(link: Link, method: Method, rows: u64, width: usize) -> Plan {
     let plan = crate::common::plan(link, method, rows, width, budget(1.0));
-    assert_eq!((plan.method(), plan.reach()), (method, Reach::Weights));
+    assert_eq!((plan.method(), plan.reach()), (method, Learnable::Weights));
     plan
 }
 

@@ -1,5 +1,5 @@
 //! Tables that are too small, too plain or too odd: numbers come out, and they are not wild.
-use quietly::{AnyAlgorithm, Link, Method, Neighbours, Reach};
+use quietly::{AnyAlgorithm, Learnable, Link, Method, Neighbours};
 
 use crate::common::{
     LINKS, METHODS, Plain, RELATIONS, Random, budget, gaussian, is_finite, plan, run,
@@ -45,7 +45,7 @@ fn too_little_budget_gives_no_wild_model_in_two_hundred() {
 }
 
 /// The squared error over that of the mean, on 2000 fresh rows, for tables of `n` rows; ascending.
-fn few(link: Link, method: Method, n: usize, epsilon: f64, seeds: u64) -> (Reach, Vec<f64>) {
+fn few(link: Link, method: Method, n: usize, epsilon: f64, seeds: u64) -> (Learnable, Vec<f64>) {
     let plan = plan(link, method, (n as u64).max(1), 3, budget(epsilon));
     let one = |seed: u64| {
         let all = gaussian(n + 2000, 3, 0.5, link, 99 + (seed << 32));
@@ -54,7 +54,7 @@ fn few(link: Link, method: Method, n: usize, epsilon: f64, seeds: u64) -> (Reach
         let test = Plain { width: 3, x: x.1.to_vec(), y: y.1.to_vec() };
         let model = run(&plan, &table, (-4.0, 6.0), seed, 2);
         assert!(is_finite(&model));
-        if plan.reach() == Reach::Nothing {
+        if plan.reach() == Learnable::Nothing {
             // The middle of the range, and nothing of the data.
             assert_eq!(model, (1.0, vec![0.0; 3]));
         }
@@ -74,10 +74,10 @@ fn few_rows_give_the_middle_or_something_near_the_mean() {
             for n in [0, 1, 2, 10, 50, 300] {
                 for epsilon in [0.1, 1.0, 10.0] {
                     let (reach, ratios) = few(link, method, n, epsilon, 10);
-                    if reach != Reach::Nothing {
+                    if reach != Learnable::Nothing {
                         learnt += 1;
                         // The median of the target is a little worse than its mean.
-                        let most = if reach == Reach::Centre { 1.1 } else { 1.0 };
+                        let most = if reach == Learnable::Centre { 1.1 } else { 1.0 };
                         assert!(ratios[5] < most, "{link:?} {method:?} {n} {epsilon} {ratios:?}");
                         assert!(ratios[9] < 2.0, "{link:?} {method:?} {n} {epsilon} {ratios:?}");
                     }
@@ -141,7 +141,7 @@ fn wide_tables_are_fitted_without_a_second_moment() {
     let table = gaussian(2000, 1500, 0.1, Link::Linear, 3);
     let plan = plan(Link::Linear, Method::FullBatch, 2_000_000, 1500, budget(1.0));
     let AnyAlgorithm::FullBatch(full_batch) = plan.algorithm() else { panic!("full batch") };
-    assert_eq!((full_batch.design.whitenings, plan.reach()), (0, Reach::Weights));
+    assert_eq!((full_batch.design.whitenings, plan.reach()), (0, Learnable::Weights));
     assert!(is_finite(&run(&plan, &table, (-5.0, 5.0), 1, 2)));
 }
 
@@ -152,7 +152,7 @@ fn the_least_epsilon_can_be_planned_and_run() {
     for method in METHODS {
         for neighbours in RELATIONS {
             let plan = plan(Link::Linear, method, 100_000_000, 20, budget(0.001).under(neighbours));
-            assert_eq!(plan.reach(), Reach::Weights);
+            assert_eq!(plan.reach(), Learnable::Weights);
             assert!(is_finite(&run(&plan, &table, (-5.0, 5.0), 1, 2)), "{method:?} {neighbours:?}");
         }
     }
@@ -163,7 +163,7 @@ fn the_least_epsilon_can_be_planned_and_run() {
 fn where_only_the_centre_can_be_learnt_it_is() {
     for link in LINKS {
         let plan = plan(link, Method::FullBatch, 400, 100, budget(3.0));
-        assert_eq!(plan.reach(), Reach::Centre);
+        assert_eq!(plan.reach(), Learnable::Centre);
         let mut table = gaussian(400, 100, 0.1, link, 1);
         table.y.iter_mut().for_each(|y| *y = 6.0 + 0.2 * *y);
         let (intercept, weights) = run(&plan, &table, (0.0, 10.0), 1, 2);

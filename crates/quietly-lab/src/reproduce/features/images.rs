@@ -27,7 +27,7 @@ use crate::reproduce::{
 
 const ABOUT: &str = "Networks of convolutions: three of 3x3 pixels with 16, 32 and 32 channels, each with a group norm (without its mean), tanh and a mean of 2x2 pixels, \
     then a dense layer. DP-SGD: Poisson sampling of pictures, each gradient is clipped to 1, all steps together are \
-    within epsilon at delta 1e-5, add-remove; epsilon inf is the same without noise. Training pictures have normal noise added, whose deviation is \
+    within epsilon at delta 1e-5, add-remove; epsilon inf is the same without noise. KanConfig pictures have normal noise added, whose deviation is \
     their own contrast over SNR; test pictures have none. The paper has ResNet-20, 50000 pictures and 100 epochs: these numbers are far below \
     published ones, and are to be compared with each other only.";
 
@@ -56,7 +56,7 @@ struct Outcome {
     maps: Vec<Vec<f32>>,
 }
 
-/// Training pictures, test pictures, and the positions of the patches in the latter.
+/// KanConfig pictures, test pictures, and the positions of the patches in the latter.
 struct Drawn {
     train: Pictures,
     test: Pictures,

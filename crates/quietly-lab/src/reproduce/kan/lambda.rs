@@ -1,6 +1,6 @@
 //! What mixed noise gains: the cost J of a sampler and a noise, by the accountant alone.
 use quietly::{
-    Budget, Mixing,
+    Budget, Correlation,
     kan::{Input, Kan, NetworkLoss, NetworkNoise, NetworkShape, Sampling},
     svg::{Axis, Chart, Point, Series},
 };
@@ -196,7 +196,7 @@ fn cost(way: Way, epsilon: f64) -> Result<f64, Failure> {
         Way::Bins { lambda, batches, passes } => {
             let noise = match lambda {
                 0.0 => NetworkNoise::Independent,
-                lambda => NetworkNoise::Mixed { mixing: Mixing::lambda(lambda)? },
+                lambda => NetworkNoise::Mixed { mixing: Correlation::lambda(lambda)? },
             };
             let kan = kan.sampling(Sampling::Bins).noise(noise);
             (kan.batches(batches).passes(passes), batches)

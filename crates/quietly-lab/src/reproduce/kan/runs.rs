@@ -2,7 +2,7 @@
 use std::ops::ControlFlow;
 
 use quietly::{
-    AnyAlgorithm, Budget, Key, Mixing, Plan,
+    AnyAlgorithm, Budget, Correlation, Key, Plan,
     kan::{Kan, NetworkNoise, Sampling},
 };
 use quietly_cli::{error::Failure, terminal::Progress, trial};
@@ -55,7 +55,7 @@ impl Way {
         let kan = match self {
             Way::Default => kan,
             Way::Bins { lambda, batches, passes } => {
-                let mixing = Mixing::lambda(lambda)?;
+                let mixing = Correlation::lambda(lambda)?;
                 let noise = if lambda == 0.0 {
                     NetworkNoise::Independent
                 } else {

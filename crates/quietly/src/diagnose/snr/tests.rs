@@ -90,8 +90,8 @@ fn estimate(rows: &[(Vec<f64>, usize)], budget: Budget, seed: u64) -> (Separatio
     let plan = Release::plan(width, rows.len() as u64, budget).unwrap();
     let mut sums = plan.layout.sums();
     rows.iter().for_each(|(row, class)| plan.layout.add(&mut sums, row, *class));
-    let mut door = Door::new(Key::from_seed(seed), &plan.stages, 1);
-    let separation = plan.run(Private::new(sums), &mut door).unwrap();
+    let mut releaser = Releaser::new(Key::from_seed(seed), &plan.stages, 1);
+    let separation = plan.run(Private::new(sums), &mut releaser).unwrap();
     (separation, plan.layout.directions.is_some())
 }
 

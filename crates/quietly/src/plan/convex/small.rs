@@ -11,7 +11,7 @@ use quietly_core::budget::Budget;
 use quietly_glm::Loss;
 
 use super::Convex;
-use crate::method::Method;
+use crate::methods::Method;
 
 /// ηT over nμ.
 const REACH: f64 = 0.75;
@@ -66,9 +66,9 @@ mod tests {
             let plan = plan(convex.clone(), rows, epsilon);
             assert_eq!(plan.method(), Method::DpGd);
             assert!(plan.epsilon() <= epsilon && plan.epsilon() > 0.99 * epsilon);
-            let program = plan.program();
-            assert_eq!((program.clip, program.steps), (Some(1.0), Some(steps)));
-            assert!(program.step_size.unwrap() <= LONGEST_STEP && plan.warnings.is_empty());
+            let problem = plan.problem();
+            assert_eq!((problem.clip, problem.steps), (Some(1.0), Some(steps)));
+            assert!(problem.step_size.unwrap() <= LONGEST_STEP && plan.warnings.is_empty());
         }
         for (convex, rows, epsilon) in [
             (two.clone(), 2000, 1.0),

@@ -1,0 +1,126 @@
+//! Which rows a step sees: the sampler, as the accountant sees it.
+use std::fmt;
+
+use quietly_accounting::Participation;
+use serde::{Deserialize, Serialize};
+
+/// Which rows a step sees: the sampler, as the accountant sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "sampler", rename_all = "kebab-case")]
+pub enum Sampler {
+    /// Every step sees every row.
+    FullBatch,
+    /// Each row is in one of `steps` steps, drawn uniformly, secretly and on its own.
+    RandomAllocation {
+        /// How many steps there are.
+        steps: u64,
+    },
+    /// Each row is in one of `steps` parts, drawn on its own, and pays for its part as if all knew which: no
+    /// amplification, for mechanisms that none is proven for.
+    Partition {
+        /// How many parts there are.
+        steps: u64,
+    },
+    /// Each row is in one of `steps` parts by its place in the table, which everybody may know: no amplification, and for
+    /// rows that are replaced only.
+    OrderedPartition {
+        /// How many parts there are.
+        steps: u64,
+    },
+    /// Each row joins each of `steps` steps with chance `rate`, secretly and on its own.
+    Poisson {
+        /// How many steps there are.
+        steps: u64,
+        /// The chance to join one: a multiple of 2^-32.
+        rate: f64,
+    },
+    /// Each row draws one of `bins` bins, uniformly, secretly and on its own, and is in every step of that bin: "balls and bins".
+    BallsAndBins {
+        /// Steps of a pass.
+        bins: u64,
+        /// Passes.
+        passes: u64,
+    },
+    /// The same, but each row pays as if all knew its bin.
+    Cyclic {
+        /// Steps of a pass.
+        period: u64,
+        /// Passes.
+        passes: u64,
+    },
+    /// Each of `steps` steps sees `batch` of exactly `rows` rows, drawn anew: for rows that are replaced only.
+    FixedSize {
+        /// How many steps there are.
+        steps: u64,
+        /// Rows to a step.
+        batch: u64,
+        /// How many rows there are. A plan that is written down has another `rows` beside it.
+        #[serde(rename = "of_rows")]
+        rows: u64,
+    },
+}
+
+impl Sampler {
+    /// How many steps there are, if the sampler says.
+    pub fn steps(self) -> Option<u64> {
+        match self {
+            Sampler::FullBatch => None,
+            Sampler::RandomAllocation { steps }
+            | Sampler::Partition { steps }
+            | Sampler::OrderedPartition { steps }
+            | Sampler::Poisson { steps, .. }
+            | Sampler::FixedSize { steps, .. } => Some(steps),
+            Sampler::BallsAndBins { bins, passes } => Some(bins.saturating_mul(passes)),
+            Sampler::Cyclic { period, passes } => Some(period.saturating_mul(passes)),
+        }
+    }
+
+    /// In which steps a row takes part, for noise that is mixed from step to step.
+    pub(super) fn participation(self) -> Option<Participation> {
+        match self {
+            Sampler::FullBatch => Some(Participation::FullBatch),
+            Sampler::Poisson { rate, .. } => Some(Participation::Poisson { rate }),
+            Sampler::BallsAndBins { bins, .. } => Some(Participation::BallsAndBins { bins }),
+            Sampler::Cyclic { period, .. } => Some(Participation::Cyclic { period }),
+            Sampler::FixedSize { batch, rows, .. } => {
+                Some(Participation::FixedSize { share: batch as f64 / rows as f64 })
+            }
+            Sampler::RandomAllocation { .. }
+            | Sampler::Partition { .. }
+            | Sampler::OrderedPartition { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Sampler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Sampler::FullBatch => write!(f, "every row in every step"),
+            Sampler::RandomAllocation { steps } => {
+                write!(f, "each row in one of {steps} steps, drawn in secret")
+            }
+            Sampler::Partition { steps } => write!(f, "each row in one of {steps} parts"),
+            Sampler::OrderedPartition { steps } => {
+                write!(f, "each row in one of {steps} parts, by its place in the table")
+            }
+            Sampler::Poisson { steps, rate } => {
+                write!(
+                    f,
+                    "each row in each of {steps} steps with chance {rate:.4}, drawn in secret"
+                )
+            }
+            Sampler::BallsAndBins { bins, passes } => {
+                write!(
+                    f,
+                    "each row in one step of every {bins}, drawn once in secret, {passes} times"
+                )
+            }
+            Sampler::Cyclic { period, passes } => {
+                write!(f, "each row in one step of every {period}, {passes} times")
+            }
+            Sampler::FixedSize { steps, batch, rows } => {
+                write!(f, "{batch} of {rows} rows in each of {steps} steps, drawn in secret")
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Running a plan on any backend: rows in parts, on other machines, or both.
+use quietly_core::{
+    allocation::Allocation,
+    checkpoint::Checkpoint,
+    mechanism::{Mechanism, PlannedRelease, Sampler},
+    paid::Paid,
+    progress::Watch,
+    release::Releaser,
+};
+use quietly_data::{Encoding, Source};
+use quietly_engine::{
+    algorithm::{Access, Algorithm},
+    backend::{Backend, ReadSpec},
+    error::Error,
+    expansion::Expansion,
+};
+use quietly_kan::NetworkNoise;
+use quietly_linear::papers::Noise;
+
+use super::Plan;
+use crate::{any_algorithm::AnyAlgorithm, methods::Method, model::Model};
+
+/// The rows of a backend, and what is known about them.
+pub struct BackendInput<'a> {
+    /// The rows.
+    pub backend: &'a mut dyn Backend,
+    /// A public table of the same columns, for algorithms that take thresholds from one.
+    pub public: Option<&'a Source>,
+    /// How records came to their steps, where each is in one.
+    pub allocation: Option<&'a Allocation>,
+    /// Where what is released is written down, so that a run which is broken off can go on.
+    pub journal: Option<Checkpoint>,
+}
+
+impl Plan {
+    /// How rows are to be read for this plan.
+    pub fn reading(&self, encoding: &Encoding) -> ReadSpec {
+        let (encoding, expansion) = (encoding.clone(), self.expansion.clone());
+        let places = self.algorithm.keeps_places(&self.privacy);
+        ReadSpec { encoding, places, expansion }
+    }
+
+    /// Whether all that this plan asks are sums over rows, so that it does not matter where these are.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] if it asks for something else; it says what to take instead.
+    pub fn check_sums(&self) -> Result<(), Error> {
+        let want = "one whose releases are sums over rows: any for linear and relu but exact and tukey-em; dp-gd, dp-sgd or \
+                    frank-wolfe for other losses; kan";
+        Error::ensure(self.are_sums(), "method", want, self.method().name())?;
+        self.expands_alike()
+    }
+
+    fn are_sums(&self) -> bool {
+        self.algorithm.access() == Access::Sums
+    }
+
+    fn expands_alike(&self) -> Result<(), Error> {
+        // A cosine has not the same bits on every machine.
+        let waves = matches!(self.expansion, Some(Expansion::RandomFourier { .. }));
+        Error::ensure(!waves, "expansion", "splines, where several machines work", "waves")
+    }
+
+    /// Whether all rows are asked in every step, so that rows need no places: they may come in any order, and in another one each time.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] if steps have rows of their own, or all that this plan asks are not sums.
+    pub fn check_every_row(&self) -> Result<(), Error> {
+        let want = "one whose steps see all rows, as the rows of this table have no order: full-batch, adassp, boosted-adassp, \
+                    dp-pgd or adaptive-gd for linear and relu; dp-gd or frank-wolfe for other losses; kan with full batches";
+        let every = self.are_sums() && self.sampler() == Sampler::FullBatch;
+        Error::ensure(every, "method", want, self.method().name())?;
+        self.expands_alike()
+    }
+
+    /// Whether a run of this plan can be resumed without a second draw of anything that was used before.
+    ///
+    /// A run that resumes has another key. Its noise and its samples are drawn anew, which is right where each step has its own.
+    /// Correlated noise and trees go on from noise of the steps before; and where each row is in one group, a row that was in a
+    /// step before the break could be in another one after it, unless the table was partitioned beforehand.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] if it cannot.
+    pub fn check_resumable(&self, allocation: Option<&Allocation>) -> Result<(), Error> {
+        let want = "left out: the noise of a step depends on that of the steps before it, which is not kept";
+        let releases = self.stages().iter().flat_map(|stage| &stage.releases);
+        let mixed = |charge: &PlannedRelease| {
+            matches!(charge.mechanism, Mechanism::CorrelatedGaussian { .. })
+        };
+        let tree = |charge: &PlannedRelease| charge.times > 1;
+        let independent = match &self.algorithm {
+            AnyAlgorithm::Recipe(recipe) => recipe.noise == Noise::Independent,
+            AnyAlgorithm::Kan(training) => training.noise == NetworkNoise::Independent,
+            _ => !releases.clone().any(tree),
+        };
+        let independent = independent && !releases.clone().any(mixed);
+        Error::ensure(independent, "checkpoint", want, "given")?;
+        let drawn_by_step = match self.sampler() {
+            Sampler::FullBatch | Sampler::Poisson { .. } | Sampler::FixedSize { .. } => true,
+            _ => allocation.is_some(),
+        };
+        let want = "left out, or the table partitioned: a resumed run would draw the groups of the rows again";
+        Error::ensure(drawn_by_step, "checkpoint", want, "given")
+    }
+
+    /// Whether a table that was partitioned like this, or not at all, has as many steps as are planned.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] if it has not.
+    pub fn suits(&self, allocation: Option<&Allocation>) -> Result<(), Error> {
+        let partitioned = self.method() == Method::OnePass || allocation.is_some();
+        if let (Sampler::RandomAllocation { steps }, true) = (self.sampler(), partitioned) {
+            let there = allocation.map_or(0, |allocation| allocation.steps);
+            let want =
+                "prepared for as many steps as are planned: `quietly partition TABLE --steps T`";
+            let got = match there {
+                0 => format!("not prepared, and {steps} steps are planned"),
+                there => format!("prepared for {there} steps, and {steps} are planned"),
+            };
+            Error::ensure(there == steps, "table", want, got)?;
+        }
+        Ok(())
+    }
+
+    /// Fits the rows of a backend, and writes its certificate. The journal is left behind, with all that was released.
+    ///
+    /// # Errors
+    ///
+    /// As [`check_sums`](Self::check_sums); [`Error::Parameter`] if rows are not in as many steps as planned; whatever the
+    /// backend fails with; [`Error::Interrupted`] if `watch` says so.
+    pub fn fit_on(
+        &self,
+        from: &mut BackendInput<'_>,
+        encoding: &Encoding,
+        unit_of_privacy: &str,
+        paid: Paid,
+        threads: usize,
+        watch: &mut Watch<'_>,
+    ) -> Result<Model, Error> {
+        self.check_sums()?;
+        assert_eq!(encoding.width(), self.inputs(), "the planned number of features");
+        self.suits(from.allocation)?;
+        if from.journal.is_some() {
+            self.check_resumable(from.allocation)?;
+        }
+        if let Some(journal) = &mut from.journal {
+            let want = "that of a run of this plan";
+            Error::ensure(journal.is_of(&self.identity()), "journal", want, "that of another")?;
+            journal.begin()?;
+        }
+        let (target, range) = self.target(encoding)?;
+        let key = paid.spend(self.asked())?;
+        let origin = Some(key.source());
+        let mut releaser =
+            Releaser::new(key, self.stages(), threads).with_journal(from.journal.take());
+        // What was released in answer to a query that is broken off has gone nowhere, and is forgotten.
+        let public = match from.public {
+            Some(public) => Some(self.public_rows(public, encoding, threads)?),
+            None => None,
+        };
+        let rows = &mut *from.backend;
+        let fitted = self.fit_backend(&mut releaser, rows, public.as_ref(), range, watch)?;
+        let rows_used = releaser.rows_used;
+        // The last page is on the disk before anybody has the model.
+        from.journal = releaser.close()?;
+        let mut certificate = self.certificate(unit_of_privacy, origin)?;
+        certificate.rows_used = rows_used;
+        if let (Sampler::RandomAllocation { .. }, Some(allocation)) =
+            (self.sampler(), from.allocation)
+        {
+            certificate.record(allocation);
+        }
+        Ok(Model::new(self.record(), target.name, encoding.clone(), fitted, certificate))
+    }
+}
