@@ -1,7 +1,7 @@
 //! Steps of Kolmogorov–Arnold networks: what privacy costs beside the same step without it.
-use quietly::kan::{Input, NetworkLoss, NetworkShape, step_speed};
+use quietly::kan::{Input, NetworkLoss, NetworkShape};
 
-use crate::{Line, regression::THREADS, rival::Rival};
+use crate::{Line, kan_speed::step_speed, regression::THREADS, rival::Rival};
 
 /// Inputs, hidden units and spline functions per input.
 const SHAPES: [(usize, usize, usize); 2] = [(30, 64, 8), (64, 128, 5)];

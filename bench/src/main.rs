@@ -7,6 +7,7 @@
 mod accounting;
 mod convex;
 mod kan;
+mod kan_speed;
 mod memory;
 mod noise;
 mod recipe;

@@ -22,7 +22,6 @@ pub use self::{
     planning::{Clip, Kan, Sampling},
     query::NetworkQuery,
     recommend::{ENOUGH_ROWS, rows_for_each_feature},
-    speed::{StepSpeed, step_speed},
 };
 
 pub mod activation;
@@ -45,7 +44,6 @@ pub mod query;
 pub mod recommend;
 #[cfg(test)]
 mod reference;
-pub mod speed;
 #[cfg(test)]
 mod tests;
 pub mod train;

@@ -1,39 +1,34 @@
 //! How long a step takes, on made-up rows.
 use std::{num::NonZero, time::Instant};
 
-use quietly_engine::error::Error;
-use quietly_noise::{Key, RoundedNormal};
-
-use super::{
-    architecture::{Input, NetworkShape},
-    network::Network,
-    quantized_rows::QuantizedRows,
+use quietly::{
+    Error,
+    kan::{Input, NetworkShape, features::Prepared, network::Network},
 };
+use quietly_noise::{Key, RoundedNormal};
 
 /// Where gradients are cut.
 const CLIP: f64 = 0.3;
 
 /// Seconds of the fastest of several steps.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub struct StepSpeed {
+pub(crate) struct StepSpeed {
     /// The exact sum of clipped gradients.
-    pub clipped: f64,
+    pub(crate) clipped: f64,
     /// The same with noise, independent in every step.
-    pub noisy: f64,
+    pub(crate) noisy: f64,
     /// The sum of gradients as they are.
-    pub plain: f64,
+    pub(crate) plain: f64,
 }
 
 /// Measures a step over `batch` of ten times as many rows, made up.
 ///
-/// For benchmarks: sums of gradients of real rows never leave the library without noise.
+/// Rows are synthetic: sums of gradients of real rows never leave the library without noise.
 ///
 /// # Errors
 ///
 /// What [`NetworkShape::check`] says.
-#[doc(hidden)]
-pub fn step_speed(
+pub(crate) fn step_speed(
     shape: &NetworkShape,
     batch: usize,
     threads: usize,
@@ -56,7 +51,7 @@ pub fn step_speed(
         })
         .collect();
     let labels: Vec<f64> = (0..batch * 10).map(|i| (i % outputs.max(2)) as f64).collect();
-    let rows = QuantizedRows::new(shape, &features, &labels);
+    let rows = Prepared::new(shape, &features, &labels);
     let which: Vec<u32> =
         (0..batch as u32).map(|i| (i * 7 + i % 3) % rows.count() as u32).collect();
     let (mut exact, mut plain) = (vec![0; shape.weights()], vec![0.0; shape.weights()]);
