@@ -6,9 +6,10 @@
 use quietly_engine::{
     error::Error,
     kernels::{SimdBlock, dispatch},
+    normals::normals,
     splines::Basis,
 };
-use quietly_noise::{Key, RoundedNormal};
+use quietly_noise::Key;
 
 use super::{
     activation::Lanes,
@@ -41,15 +42,14 @@ impl Network {
     ///
     /// What [`NetworkShape::check`] says, or [`Error::Noise`].
     pub fn new(shape: NetworkShape, seed: u64) -> Result<Self, Error> {
-        /// Draws are rounded to a multiple of 2⁻³⁰, far below single precision of most.
-        const STEPS: f64 = (1u64 << 30) as f64;
         shape.check()?;
-        let (normal, key) = (RoundedNormal::new(STEPS)?, Key::from_seed(seed));
+        let key = Key::from_seed(seed);
         let mut weights = vec![];
         for (l, of) in shape.layers().into_iter().enumerate() {
-            let mut draws = vec![0; of.rows * of.outputs];
-            normal.fill(&key.stream(&format!("network layer {l}")), 0, &mut draws)?;
-            weights.extend(draws.into_iter().map(|z| (z as f64 / STEPS) as f32));
+            let stream = key.stream(&format!("network layer {l}"));
+            // Multiples of 2⁻³⁰, far below single precision of most.
+            let drawn = normals(&stream, 0, 30, of.rows * of.outputs)?;
+            weights.extend(drawn.into_iter().map(|z| z as f32));
         }
         Self::of(shape, &weights)
     }

@@ -2,12 +2,13 @@
 use std::sync::OnceLock;
 
 use quietly_data::{Private, Table};
-use quietly_noise::{Key, RoundedNormal};
+use quietly_noise::Key;
 
 use super::Expansion;
 use crate::{
     error::Error,
     linalg::dot,
+    normals::normals,
     splines::{Basis, Input},
 };
 
@@ -29,18 +30,15 @@ impl Expander {
     ///
     /// As [`Expansion::check`], and [`Error::Noise`].
     pub fn new(expansion: &Expansion) -> Result<Self, Error> {
-        /// Draws are rounded to a multiple of 2⁻³⁰.
-        const STEPS: f64 = (1u64 << 30) as f64;
         expansion.check()?;
         let by = match expansion {
             Expansion::Splines { inputs, functions, degree } => {
                 By::Splines { inputs: inputs.clone(), basis: Basis::new(*functions, *degree) }
             }
             Expansion::RandomFourier { inputs, count, width, seed } => {
-                let (normal, key) = (RoundedNormal::new(STEPS)?, Key::from_seed(*seed));
-                let mut draws = vec![0; inputs * count];
-                normal.fill(&key.stream("frequencies of waves"), 0, &mut draws)?;
-                let frequencies = draws.iter().map(|z| *z as f64 / (STEPS * width)).collect();
+                let key = Key::from_seed(*seed);
+                let drawn = normals(&key.stream("frequencies of waves"), 0, 30, inputs * count)?;
+                let frequencies = drawn.into_iter().map(|z| z / width).collect();
                 let mut bits = key.stream("phases of waves").bits(0)?;
                 let turn = std::f64::consts::TAU / 2f64.powi(64);
                 let phases = (0..*count).map(|_| Ok(bits.word()? as f64 * turn));
