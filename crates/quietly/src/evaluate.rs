@@ -1,7 +1,7 @@
 //! What a model says about a table, and how good that is: plainly, or privately.
 use std::ops::ControlFlow;
 
-use quietly_data::{Block, Encoding, Source};
+use quietly_data::{Encoding, Source};
 
 pub use self::{
     classes::{Bin, ClassScores, evaluate_classes},
@@ -10,7 +10,10 @@ pub use self::{
 };
 use quietly_engine::error::Error;
 
-use crate::model::{Classified, Model};
+use crate::{
+    model::{Classified, Model},
+    one_sum::blocks,
+};
 
 mod classes;
 mod classes_privately;
@@ -59,15 +62,11 @@ fn apply<T>(
     each: &mut dyn FnMut(&[T]) -> ControlFlow<()>,
 ) -> Result<(), Error> {
     let encoding = model.encoding.predicting();
-    let mut stopped = false;
-    source.blocks(&encoding, threads, &mut |block: &Block| {
+    blocks(source, &encoding, threads, &mut |block| {
         let rows = block.features.chunks_exact(block.width.max(1));
         let said: Vec<T> = rows.map(&say).collect();
-        let on = each(&said);
-        stopped = on.is_break();
-        on
-    })?;
-    if stopped { Err(Error::Interrupted) } else { Ok(()) }
+        each(&said)
+    })
 }
 
 /// Hands every row and its target to `each`, in order.
@@ -78,16 +77,12 @@ fn rows(
     watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
     each: &mut dyn FnMut(&[f64], f64),
 ) -> Result<(), Error> {
-    let mut stopped = false;
-    source.blocks(encoding, threads, &mut |block: &Block| {
+    blocks(source, encoding, threads, &mut |block| {
         for (row, y) in block.features.chunks_exact(block.width.max(1)).zip(&block.target) {
             each(row, *y);
         }
-        let on = watch(block.position);
-        stopped = on.is_break();
-        on
-    })?;
-    if stopped { Err(Error::Interrupted) } else { Ok(()) }
+        watch(block.position)
+    })
 }
 
 /// Lattice units per unit of an entry.

@@ -127,6 +127,7 @@ mod label;
 mod methods;
 mod model;
 mod moments;
+mod one_sum;
 mod partial_dependence;
 mod plan;
 mod queries;

@@ -5,22 +5,22 @@
 //! One release: with every number moved to x in [-1, 1] by its public range, a row adds (1, x_1, x_1² - ½, x_2, x_2² - ½, …). For each
 //! column x² + (x² - ½)² = x⁴ + ¼ ≤ 5/4, so that with d columns no row's vector is longer than √(1 + 5d/4). (Squares without
 //! their ½ would make that √(1 + 2d).)
-use std::ops::ControlFlow;
-
 use quietly_core::{
     budget::Budget,
     certificate::Certificate,
-    lattice::clamped,
-    mechanism::{Sampler, one_sum},
+    mechanism::Sampler,
     paid::Paid,
     progress::{Progress, Watch},
-    release::{BoundedSum, Releaser, Sensitivity},
+    release::Sensitivity,
 };
-use quietly_data::{Encoding, Kind, Private, Source};
+use quietly_data::{Encoding, Kind, Source};
 use quietly_engine::error::Error;
 use serde::{Deserialize, Serialize};
 
-use crate::evaluate::UNITS;
+use crate::{
+    evaluate::UNITS,
+    one_sum::{OneSum, blocks},
+};
 
 const PURPOSE: &str = "sums and sums of squares";
 
@@ -58,6 +58,7 @@ impl Moments {
     ) -> Result<(Vec<Self>, Certificate), Error> {
         let ranges = ranges(encoding)?;
         let public = vec!["the schema".into(), "the names of the columns".into()];
+        let plan = OneSum::plan_or_plain(PURPOSE, budget)?;
         let (bytes, key) = (source.bytes(), paid.spend(budget)?);
         if !budget.is_private() {
             let mut sums = vec![0.0; 1 + 2 * ranges.len()];
@@ -66,18 +67,13 @@ impl Moments {
                 Certificate::new(budget, Sampler::FullBatch, &[], public, unit_of_privacy, None);
             return Ok((moments(encoding, &ranges, &sums, 0.0), nothing?));
         }
-        let stages = one_sum(PURPOSE, budget.of_one_row()?)?;
         let mut sums = vec![0_i128; 1 + 2 * ranges.len()];
         // Cut towards zero, so that none exceeds its bound.
         let whole = |x: f64| (x * UNITS) as i128;
         read(source, encoding, threads, bytes, watch, &mut |row| add(&mut sums, row, whole))?;
-        let sum = Private::new(sums.into_iter().map(clamped).collect());
-        let mut releaser = Releaser::new(key, &stages, threads);
-        let what = BoundedSum::new(sum, Sensitivity::l2(bound(ranges.len()), 1.0 / UNITS));
-        let (noisy, noise) = releaser.sum(PURPOSE, what)?;
-        let origin = Some(releaser.source());
-        let certificate =
-            Certificate::new(budget, Sampler::FullBatch, &stages, public, unit_of_privacy, origin)?;
+        let sensitivity = Sensitivity::l2(bound(ranges.len()), 1.0 / UNITS);
+        let (noisy, noise, certificate) =
+            plan.release(sums, sensitivity, (key, threads), public, unit_of_privacy)?;
         Ok((moments(encoding, &ranges, &noisy, noise), certificate))
     }
 }
@@ -107,14 +103,10 @@ fn read(
     watch: &mut Watch<'_>,
     each: &mut dyn FnMut(&[f64]),
 ) -> Result<(), Error> {
-    let mut stopped = false;
-    source.blocks(encoding, threads, &mut |block| {
+    blocks(source, encoding, threads, &mut |block| {
         block.features.chunks_exact(block.width.max(1)).for_each(&mut *each);
-        let on = watch(Progress { doing: "reading", done: block.position, of: bytes });
-        stopped = on.is_break();
-        if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    if stopped { Err(Error::Interrupted) } else { Ok(()) }
+        watch(Progress { doing: "reading", done: block.position, of: bytes })
+    })
 }
 
 /// Adds a row.
@@ -149,7 +141,7 @@ fn moments(encoding: &Encoding, ranges: &[(f64, f64)], sums: &[f64], noise: f64)
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::{ops::ControlFlow, sync::Arc};
 
     use arrow_array::{ArrayRef, Float64Array, RecordBatch};
     use arrow_schema::{DataType, Field, Schema as ArrowSchema};

@@ -15,21 +15,21 @@
 //! times their width, so that ends can be told from what is beyond, and what is missing becomes a number
 //! that is all but impossible otherwise. A cell that happens to be that number is counted as missing: an
 //! error of the count, bounded as any other.
-use std::{collections::HashMap, ops::ControlFlow};
+use std::collections::HashMap;
 
 use quietly_core::{
     budget::Budget,
     certificate::Certificate,
-    lattice::clamped,
-    mechanism::{Sampler, one_sum},
     paid::Paid,
     progress::{Progress, Watch},
-    release::{BoundedSum, Releaser, Sensitivity},
+    release::Sensitivity,
     rows_used::RowsUsed,
 };
-use quietly_data::{Encoding, Feature, Kind, Missing, Private, Rule, Schema, Source};
+use quietly_data::{Encoding, Feature, Kind, Missing, Rule, Schema, Source};
 use quietly_engine::error::Error;
 use serde::Serialize;
+
+use crate::one_sum::{OneSum, blocks};
 
 const PURPOSE: &str = "usable rows and cells";
 
@@ -102,38 +102,21 @@ impl TableCheck {
     ) -> Result<(Self, Certificate), Error> {
         let budget = budget.for_units_of_at_least(schema.rows_per_unit)?;
         let (encoding, looks) = looks(source, schema, target)?;
+        let plan = OneSum::plan_or_plain(PURPOSE, budget)?;
         let key = paid.spend(budget)?;
         let mut sums = vec![0_i128; 2 + 2 * looks.len()];
         let bytes = source.bytes();
-        let mut stopped = false;
-        source.blocks(&encoding, threads, &mut |block| {
+        blocks(source, &encoding, threads, &mut |block| {
             block
                 .features
                 .chunks_exact(block.width.max(1))
                 .for_each(|row| add(&mut sums, &looks, row));
-            stopped =
-                watch(Progress { doing: "reading", done: block.position, of: bytes }).is_break();
-            if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            watch(Progress { doing: "reading", done: block.position, of: bytes })
         })?;
-        if stopped {
-            return Err(Error::Interrupted);
-        }
-        let sum: Private<Vec<i64>> = Private::new(sums.into_iter().map(clamped).collect());
-        let stages = match budget.is_private() {
-            true => one_sum(PURPOSE, budget.of_one_row()?)?,
-            false => Vec::new(),
-        };
-        let origin = budget.is_private().then_some(key.source());
-        let mut releaser = Releaser::new(key, &stages, threads);
-        let (sums, noise) = if budget.is_private() {
-            let bound = (2.0 + looks.len() as f64).sqrt();
-            releaser.sum(PURPOSE, BoundedSum::new(sum, Sensitivity::l2(bound, 1.0)))?
-        } else {
-            (releaser.plain(sum, |sum| sum.iter().map(|&s| s as f64).collect()), 0.0)
-        };
         let public = vec!["the schema: names, ranges and values of the columns".into()];
-        let certificate =
-            Certificate::new(budget, Sampler::FullBatch, &stages, public, &schema.unit, origin)?;
+        let sensitivity = Sensitivity::l2((2.0 + looks.len() as f64).sqrt(), 1.0);
+        let (sums, noise, certificate) =
+            plan.release(sums, sensitivity, (key, threads), public, &schema.unit)?;
         Ok((told(schema.rows, &looks, &sums, noise), certificate))
     }
 }
@@ -236,6 +219,8 @@ fn told(declared: u64, looks: &[Look], sums: &[f64], noise: f64) -> TableCheck {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use super::*;
 
     const SCHEMA: &str = r#"

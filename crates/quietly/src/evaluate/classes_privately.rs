@@ -1,15 +1,8 @@
 //! The same with noise.
 use std::ops::ControlFlow;
 
-use quietly_core::{
-    budget::Budget,
-    certificate::Certificate,
-    lattice::clamped,
-    mechanism::{Sampler, one_sum},
-    paid::Paid,
-    release::{BoundedSum, Releaser, Sensitivity},
-};
-use quietly_data::{Private, Source};
+use quietly_core::{budget::Budget, certificate::Certificate, paid::Paid, release::Sensitivity};
+use quietly_data::Source;
 use quietly_engine::{error::Error, link::Link};
 
 use super::{
@@ -17,7 +10,10 @@ use super::{
     classes::{BINS, Bin, ClassScores, calibration_error},
     expect_classifier, rows,
 };
-use crate::model::{Classified, Model};
+use crate::{
+    model::{Classified, Model},
+    one_sum::OneSum,
+};
 
 const PURPOSE: &str = "right answers, losses and a histogram of scores";
 
@@ -53,20 +49,17 @@ pub fn evaluate_classes_privately(
     expect_classifier(model)?;
     let classes = model.encoding.expect_classes()?.class_count();
     let budget = budget.for_units_of_at_least(model.rows_per_unit())?;
-    let stages = one_sum(PURPOSE, budget.of_one_row()?)?;
+    let plan = OneSum::plan(PURPOSE, budget)?;
     let key = paid.spend(budget)?;
     let mut sums = vec![0_i128; entries(classes)];
     rows(&model.encoding, source, threads, watch, &mut |row, y| {
         add(&mut sums, &model.classify(row), y as usize, classes);
     })?;
-    let sum = Private::new(sums.into_iter().map(clamped).collect());
-    let mut releaser = Releaser::new(key, &stages, threads);
-    let what = BoundedSum::new(sum, Sensitivity::l2(bound(classes), 1.0 / UNITS));
-    let (noisy, noise) = releaser.sum(PURPOSE, what)?;
     let public = vec!["the model".into(), "the classes of the target".into()];
-    let source = Some(releaser.source());
+    let sensitivity = Sensitivity::l2(bound(classes), 1.0 / UNITS);
     let unit = &model.certificate.unit;
-    let certificate = Certificate::new(budget, Sampler::FullBatch, &stages, public, unit, source)?;
+    let (noisy, noise, certificate) =
+        plan.release(sums, sensitivity, (key, threads), public, unit)?;
     Ok((scores(&noisy, noise, model.link != Link::Svm), certificate))
 }
 

@@ -1,20 +1,13 @@
 //! How far predictions are from the target.
 use std::ops::ControlFlow;
 
-use quietly_core::{
-    budget::Budget,
-    certificate::Certificate,
-    lattice::clamped,
-    mechanism::{Sampler, one_sum},
-    paid::Paid,
-    release::{BoundedSum, Releaser, Sensitivity},
-};
-use quietly_data::{Private, Source};
+use quietly_core::{budget::Budget, certificate::Certificate, paid::Paid, release::Sensitivity};
+use quietly_data::Source;
 use quietly_engine::error::Error;
 use serde::Serialize;
 
 use super::{UNITS, rows};
-use crate::model::Model;
+use crate::{model::Model, one_sum::OneSum};
 
 /// How far predictions are from the target.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -71,7 +64,7 @@ pub fn evaluate_privately(
 ) -> Result<(Scores, Certificate), Error> {
     expect_regression(model)?;
     let budget = budget.for_units_of_at_least(model.rows_per_unit())?;
-    let stages = one_sum("squared errors", budget.of_one_row()?)?;
+    let plan = OneSum::plan("squared errors", budget)?;
     let key = paid.spend(budget)?;
     let sums = fold(model, source, threads, watch, [0_i128; 4], |sums, bounded, y, _| {
         let error = (bounded - y).clamp(-2.0, 2.0);
@@ -80,17 +73,13 @@ pub fn evaluate_privately(
             *sum += (x * UNITS) as i128;
         }
     })?;
-    let sum = Private::new(sums.map(clamped).to_vec());
-    let mut releaser = Releaser::new(key, &stages, threads);
-    let what = BoundedSum::new(sum, Sensitivity::l2(2.0 * UNITS, 1.0 / UNITS));
-    let (noisy, _) = releaser.sum("squared errors", what)?;
-    let half = half_width(model);
-    let sums = [noisy[0], noisy[1], noisy[2], 4.0 * noisy[3].max(0.0)];
     let public = vec!["the model".into(), "the range of the target".into()];
-    let source = Some(releaser.source());
+    let sensitivity = Sensitivity::l2(2.0 * UNITS, 1.0 / UNITS);
     let unit = &model.certificate.unit;
-    let certificate = Certificate::new(budget, Sampler::FullBatch, &stages, public, unit, source)?;
-    Ok((scores(sums, half), certificate))
+    let (noisy, _, certificate) =
+        plan.release(sums.to_vec(), sensitivity, (key, threads), public, unit)?;
+    let sums = [noisy[0], noisy[1], noisy[2], 4.0 * noisy[3].max(0.0)];
+    Ok((scores(sums, half_width(model)), certificate))
 }
 
 fn expect_regression(model: &Model) -> Result<(), Error> {
