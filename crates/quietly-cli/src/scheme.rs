@@ -108,6 +108,32 @@ fn in_all(steps: u64, epochs: u64) -> Result<(), Error> {
     steps.repeat(epochs).map_err(called("steps", "epochs")).map(|_| ())
 }
 
+/// A scheme that has no flag but how often it is run.
+fn repeated(
+    name: &'static str,
+    dial: Dial,
+    steps: &Count,
+    event: fn(f64) -> Result<Event, Error>,
+) -> Result<Plan, Failure> {
+    let flags = vec![("steps", steps.json())];
+    let steps = steps.get("steps")?;
+    Ok(Plan::new(name, dial, flags, move |setting| event(setting)?.repeat(steps)))
+}
+
+/// A scheme of some steps that make a pass, and of passes.
+fn in_passes(
+    name: &'static str,
+    (steps, epochs): (&Count, &Count),
+    event: fn(u64, f64) -> Result<Event, Error>,
+) -> Result<Plan, Failure> {
+    let flags = vec![("steps", steps.json()), ("epochs", epochs.json())];
+    let (steps, epochs) = (steps.get("steps")?, epochs.get("epochs")?);
+    in_all(steps, epochs)?;
+    Ok(Plan::new(name, Dial::Noise, flags, move |noise| {
+        event(steps, noise)?.repeat(epochs).map_err(called("steps", "epochs"))
+    }))
+}
+
 /// Flags that become a plan.
 pub(crate) trait Scheme: Args {
     fn plan(&self) -> Result<Plan, Failure>;
@@ -123,11 +149,7 @@ pub(crate) struct Gaussian {
 
 impl Scheme for Gaussian {
     fn plan(&self) -> Result<Plan, Failure> {
-        let steps = self.steps.get("steps")?;
-        let flags = vec![("steps", self.steps.json())];
-        Ok(Plan::new("gaussian", Dial::Noise, flags, move |noise| {
-            Event::gaussian(noise)?.repeat(steps)
-        }))
+        repeated("gaussian", Dial::Noise, &self.steps, Event::gaussian)
     }
 }
 
@@ -141,11 +163,7 @@ pub(crate) struct Laplace {
 
 impl Scheme for Laplace {
     fn plan(&self) -> Result<Plan, Failure> {
-        let steps = self.steps.get("steps")?;
-        let flags = vec![("steps", self.steps.json())];
-        Ok(Plan::new("laplace", Dial::Scale, flags, move |scale| {
-            Event::laplace(scale)?.repeat(steps)
-        }))
+        repeated("laplace", Dial::Scale, &self.steps, Event::laplace)
     }
 }
 
@@ -159,11 +177,9 @@ pub(crate) struct Exponential {
 
 impl Scheme for Exponential {
     fn plan(&self) -> Result<Plan, Failure> {
-        let steps = self.steps.get("steps")?;
-        let flags = vec![("steps", self.steps.json())];
-        Ok(Plan::new("exponential", Dial::EpsilonEach, flags, move |each| {
-            Event::exponential(each).map_err(called("epsilon", "epsilon-each"))?.repeat(steps)
-        }))
+        repeated("exponential", Dial::EpsilonEach, &self.steps, |each| {
+            Event::exponential(each).map_err(called("epsilon", "epsilon-each"))
+        })
     }
 }
 
@@ -262,16 +278,11 @@ pub(crate) struct Shuffle {
 
 impl Scheme for Shuffle {
     fn plan(&self) -> Result<Plan, Failure> {
-        let (steps, epochs) = (self.steps.get("steps")?, self.epochs.get("epochs")?);
-        in_all(steps, epochs)?;
-        let flags = vec![("steps", self.steps.json()), ("epochs", self.epochs.json())];
-        let event = move |noise| {
-            Event::shuffled(steps, noise)?.repeat(epochs).map_err(called("steps", "epochs"))
-        };
         let note = "a shuffle is charged as one full release per pass, without amplification: its blocks \
                     have fixed sizes, so that who takes whose place gives a record away. To be charged for less, \
                     draw each record's step on its own: `quietly account random-allocation`.";
-        Ok(Plan { note: Some(note), ..Plan::new("shuffle", Dial::Noise, flags, event) })
+        let plan = in_passes("shuffle", (&self.steps, &self.epochs), Event::shuffled)?;
+        Ok(Plan { note: Some(note), ..plan })
     }
 }
 
@@ -288,12 +299,7 @@ pub(crate) struct Tree {
 
 impl Scheme for Tree {
     fn plan(&self) -> Result<Plan, Failure> {
-        let (steps, epochs) = (self.steps.get("steps")?, self.epochs.get("epochs")?);
-        in_all(steps, epochs)?;
-        let flags = vec![("steps", self.steps.json()), ("epochs", self.epochs.json())];
-        Ok(Plan::new("tree", Dial::Noise, flags, move |noise| {
-            Event::tree(steps, noise)?.repeat(epochs).map_err(called("steps", "epochs"))
-        }))
+        in_passes("tree", (&self.steps, &self.epochs), Event::tree)
     }
 }
 
