@@ -20,7 +20,7 @@ use crate::{
 
 const WIDTH: usize = 3;
 const ROWS: u64 = 120;
-const METHODS: [Method; 8] = [
+pub(super) const METHODS: [Method; 8] = [
     Method::PhasedSgd,
     Method::Psa,
     Method::PhasedSgdSc,

@@ -11,7 +11,10 @@ use quietly_data::Private;
 use quietly_glm::{Loss, glm::Glm};
 use quietly_noise::Key;
 
-use super::gradients::{BALL, WIDTH, farthest, learnable};
+use super::{
+    gradients::{BALL, WIDTH, farthest, learnable},
+    phases::METHODS,
+};
 use crate::{
     methods::Method,
     plan::{Convex, PlanRecord},
@@ -20,21 +23,11 @@ use crate::{
 /// Every method that has δ = 0, ready to plan.
 fn pure_methods() -> Vec<(Convex, Neighbours)> {
     let convex = || Convex::new(Loss::Logistic).within(BALL).ridge(0.01).growing(2.0, 0.01);
-    let mut all: Vec<_> = [
-        Method::ScPsgd,
-        Method::GdOp,
-        Method::PhasedSgd,
-        Method::Psa,
-        Method::PhasedSgdSc,
-        Method::PsaTwo,
-        Method::IteratedPhasedSgd,
-        Method::PhasedErm,
-        Method::EpochDpSgd,
-        Method::FasterDpsgdSc,
-        Method::Amp,
-    ]
-    .map(|method| (convex().method(method), Neighbours::ReplaceOne))
-    .into();
+    let mut all: Vec<_> = [Method::ScPsgd, Method::GdOp, Method::Amp]
+        .into_iter()
+        .chain(METHODS)
+        .map(|method| (convex().method(method), Neighbours::ReplaceOne))
+        .collect();
     all.push((convex().method(Method::Amp), Neighbours::AddRemove));
     all.push((Convex::new(Loss::Logistic), Neighbours::AddRemove));
     all
