@@ -72,30 +72,6 @@ pub fn epsilon(event: &Event, neighbours: Neighbours, delta: f64) -> Result<f64,
     Ok(convert(&Cost::of(event, neighbours)?, delta))
 }
 
-/// The ρ for which `event` is ρ-zCDP: no order's divergence is above ρα.
-///
-/// # Errors
-///
-/// [`Error::Unsupported`] for sampling, which gains nothing at large orders, and where there is no
-/// closed form.
-pub fn zcdp(event: &Event, neighbours: Neighbours) -> Result<f64, Error> {
-    Cost::of(event, neighbours)?.rho().ok_or(Error::Unsupported {
-        event: "sampling in zCDP, which large orders rule",
-        relation: neighbours.name(),
-        instead: "use `renyi::epsilon` or `epsilon`",
-    })
-}
-
-/// The ε that ρ-zCDP costs at `delta`, from above.
-///
-/// # Errors
-///
-/// [`Error::Parameter`] unless `delta` is in [1e-12, 0.5] and `rho` in [0, 1e12].
-pub fn zcdp_epsilon(rho: f64, delta: f64) -> Result<f64, Error> {
-    let rho = Error::within("rho", "from 0 to 1e12", rho, (0.0..=1e12).contains(&rho))?;
-    Ok(convert(&Cost::Concentrated { rho }, Error::delta(delta)?))
-}
-
 /// An event made ready: what does not depend on the order is done once.
 enum Cost {
     /// D_α ≤ ρα.
@@ -190,26 +166,6 @@ impl Cost {
             Cost::Worst(costs) => costs.iter().map(|c| c.at(excess)).fold(0.0, worst),
         };
         value * (1.0 + OUTWARD)
-    }
-
-    fn rho(&self) -> Option<f64> {
-        let value = match self {
-            Cost::Concentrated { rho } => *rho,
-            // ε-DP gives ε²/2 (Bun and Steinke, Proposition 1.4); a loss of at most ε gives D_α ≤ ε
-            // ≤ εα.
-            Cost::Laplace { shift } => shift.min(0.5 * shift * shift),
-            Cost::Exponential { range } => range.min(0.125 * range * range),
-            Cost::Sampled(_) => return None,
-            Cost::Repeated(times, cost) => times * cost.rho()?,
-            Cost::Sum(costs) => costs.iter().map(Cost::rho).sum::<Option<f64>>()?,
-            Cost::Worst(costs) => costs
-                .iter()
-                .map(Cost::rho)
-                .collect::<Option<Vec<_>>>()?
-                .into_iter()
-                .fold(0.0, f64::max),
-        };
-        Some(value * (1.0 + OUTWARD))
     }
 }
 

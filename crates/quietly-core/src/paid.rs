@@ -41,11 +41,6 @@ impl Paid {
         Paid { key, charged: Some(budget) }
     }
 
-    /// Where the randomness comes from.
-    pub fn source(&self) -> quietly_noise::Source {
-        self.key.source()
-    }
-
     /// The same right for so many releases, each at an equal share of ε and δ; `key` makes the randomness of each.
     ///
     /// # Errors

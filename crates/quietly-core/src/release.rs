@@ -8,8 +8,7 @@ use std::num::NonZero;
 
 use quietly_accounting::Neighbours;
 use quietly_noise::{
-    CorrelatedNoise, DiscreteLaplace, ExponentialMechanism, Key, Ratio, RoundedNormal, Source,
-    Stream,
+    CorrelatedNoise, DiscreteLaplace, ExponentialMechanism, Key, Ratio, RoundedNormal, Stream,
 };
 use quietly_private::Private;
 
@@ -263,11 +262,6 @@ impl Releaser {
     /// How many threads may work.
     pub fn threads(&self) -> usize {
         self.threads.get()
-    }
-
-    /// Where the randomness comes from.
-    pub fn source(&self) -> Source {
-        self.key.source()
     }
 
     /// The number of rows, if the relation makes it public.

@@ -267,11 +267,6 @@ impl PartitionedTable {
         Ok(steps)
     }
 
-    /// How many records there are: **private**, unless the relation makes it public.
-    pub fn records(&self) -> u64 {
-        self.parts.iter().flatten().fold(0, |all, records| all.saturating_add(*records))
-    }
-
     /// Marks the table as used by a run, before its first row is read. A run that goes on comes with the name that it had.
     ///
     /// # Errors

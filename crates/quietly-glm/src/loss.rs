@@ -141,17 +141,6 @@ impl Loss {
         matches!(self, Logistic | Hinge | SmoothHinge { .. } | Margin | Softmax { .. })
     }
 
-    /// Whether the loss is a straight line for all scores up to `reach`. If so, one private mean of
-    /// yx says all there is to know, and fitting step by step wastes budget.
-    pub fn is_straight(self, reach: f64) -> bool {
-        match self {
-            Loss::Margin => true,
-            Loss::Hinge => reach <= 1.0,
-            Loss::SmoothHinge { width } => reach <= 1.0 - width,
-            _ => false,
-        }
-    }
-
     /// # Errors
     ///
     /// [`Error::Parameter`] for a width that is not positive, a level outside (0, 1), or fewer than

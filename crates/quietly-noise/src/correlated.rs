@@ -57,15 +57,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct CorrelatedNoise {
     grid: Grid,
-    rows: Rows,
-}
-
-#[derive(Clone, Debug)]
-enum Rows {
-    /// A_{t,t-j} = a_j for every t.
-    Toeplitz(Row),
-    /// Row t has its own coefficients.
-    Each(Vec<Row>),
+    row: Row,
 }
 
 /// a_0 = 2ᵏ, a_1, … over the common denominator 2ᵏ.
@@ -123,29 +115,8 @@ impl CorrelatedNoise {
     /// at most 2⁴⁵.
     pub fn toeplitz(scale: f64, coefficients: &[Dyadic]) -> Result<Self, Error> {
         let scale = Scale::new(scale)?;
-        let rows = Rows::Toeplitz(Row::new(coefficients, &scale)?);
-        Ok(Self { grid: Grid::new(scale), rows })
-    }
-
-    /// ξ_t = s·Σ_{j ≤ t} A_{t,t-j}·Z_{t-j}. `rows[t]` holds A_{t,t} = 1, A_{t,t-1}, …: from the
-    /// diagonal to the left, as far as there is something but zero.
-    ///
-    /// # Errors
-    ///
-    /// As [`CorrelatedNoise::toeplitz`], for each row, and if row t is longer than t + 1.
-    pub fn lower_triangular(scale: f64, rows: &[Vec<Dyadic>]) -> Result<Self, Error> {
-        let scale = Scale::new(scale)?;
-        let row = |(t, row): (usize, &Vec<Dyadic>)| {
-            Error::ensure(
-                row.len() <= t + 1,
-                "row",
-                "at most one longer than its index",
-                row.len(),
-            )?;
-            Row::new(row, &scale)
-        };
-        let rows = rows.iter().enumerate().map(row).collect::<Result<_, _>>()?;
-        Ok(Self { grid: Grid::new(scale), rows: Rows::Each(rows) })
+        let row = Row::new(coefficients, &scale)?;
+        Ok(Self { grid: Grid::new(scale), row })
     }
 
     /// The scale s.
@@ -157,7 +128,7 @@ impl CorrelatedNoise {
     ///
     /// # Errors
     ///
-    /// [`Error::Parameter`] if `step` ≥ 2⁶¹ or has no row, or there are more than 2⁴⁸ coordinates;
+    /// [`Error::Parameter`] if `step` ≥ 2⁶¹, or there are more than 2⁴⁸ coordinates;
     /// [`Error::Exhausted`] if the generator is broken. `out` is then zero.
     pub fn fill(&self, stream: &Stream, step: u64, out: &mut [i64]) -> Result<(), Error> {
         self.fill_threads(stream, step, out, NonZeroUsize::MIN)
@@ -213,12 +184,11 @@ impl CorrelatedNoise {
     ) -> Result<(), Error> {
         or_zero(out, |out| {
             stream_layout::check(step, 0, out.len())?;
-            let row = self.row(step)?;
             spread(out, threads, |first, out| {
                 let mut noise = [0; RUN];
                 for (i, out) in out.chunks_mut(RUN).enumerate() {
                     let noise = &mut noise[..out.len()];
-                    self.run(row, stream, step, first + (i * RUN) as u64, noise)?;
+                    self.run(stream, step, first + (i * RUN) as u64, noise)?;
                     put(noise, out);
                 }
                 Ok(())
@@ -226,25 +196,9 @@ impl CorrelatedNoise {
         })
     }
 
-    fn row(&self, step: u64) -> Result<&Row, Error> {
-        match &self.rows {
-            Rows::Toeplitz(row) => Ok(row),
-            Rows::Each(rows) => usize::try_from(step)
-                .ok()
-                .and_then(|t| rows.get(t))
-                .ok_or_else(|| Error::parameter("step", "one of the matrix's rows", step)),
-        }
-    }
-
     /// round(ξ) of the coordinates from `first` on.
-    fn run(
-        &self,
-        row: &Row,
-        stream: &Stream,
-        step: u64,
-        first: u64,
-        out: &mut [i64],
-    ) -> Result<(), Error> {
+    fn run(&self, stream: &Stream, step: u64, first: u64, out: &mut [i64]) -> Result<(), Error> {
+        let row = &self.row;
         let mut low = [Low::default(); RUN];
         let mut z = [0; RUN];
         let mut width = 0;
@@ -384,12 +338,8 @@ mod tests {
     #[test]
     fn the_forms_agree() {
         let a = CorrelatedNoise::lambda(1e9, dyadic(3, 2)).unwrap();
-        let rows: Vec<Vec<Dyadic>> = (0..5)
-            .map(|t| if t == 0 { vec![Dyadic::ONE] } else { vec![Dyadic::ONE, dyadic(-6, 3)] })
-            .collect();
-        let b = CorrelatedNoise::lower_triangular(1e9, &rows).unwrap();
+        let b = CorrelatedNoise::toeplitz(1e9, &[Dyadic::ONE, dyadic(-6, 3)]).unwrap();
         assert_eq!(steps(&a, 5, 3000), steps(&b, 5, 3000));
-        assert!(b.fill(&stream(), 5, &mut [0]).is_err());
 
         // Without correlation it is the independent noise, bit for bit.
         let zero = steps(&CorrelatedNoise::lambda(1e9, dyadic(0, 0)).unwrap(), 2, 3000);
@@ -485,7 +435,6 @@ mod tests {
         assert!(CorrelatedNoise::toeplitz(f64::NAN, &[one]).is_err());
         assert!(CorrelatedNoise::toeplitz(2f64.powi(44), &[one, one]).is_ok());
         assert!(CorrelatedNoise::toeplitz(2f64.powi(44), &[one, one, dyadic(1, 32)]).is_err());
-        assert!(CorrelatedNoise::lower_triangular(1.0, &[vec![one, one]]).is_err());
         let noise = CorrelatedNoise::lambda(1.0, dyadic(1, 1)).unwrap();
         assert!(noise.fill(&stream(), 1 << 61, &mut [0]).is_err());
         let mut sums = [3];
