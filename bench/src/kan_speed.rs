@@ -3,7 +3,7 @@ use std::{num::NonZero, time::Instant};
 
 use quietly::{
     Error,
-    kan::{Input, NetworkShape, features::Prepared, network::Network},
+    kan::{Input, NetworkShape, network::Network, quantized_rows::QuantizedRows},
 };
 use quietly_noise::{Key, RoundedNormal};
 
@@ -51,7 +51,7 @@ pub(crate) fn step_speed(
         })
         .collect();
     let labels: Vec<f64> = (0..batch * 10).map(|i| (i % outputs.max(2)) as f64).collect();
-    let rows = Prepared::new(shape, &features, &labels);
+    let rows = QuantizedRows::new(shape, &features, &labels);
     let which: Vec<u32> =
         (0..batch as u32).map(|i| (i * 7 + i % 3) % rows.count() as u32).collect();
     let (mut exact, mut plain) = (vec![0; shape.weights()], vec![0.0; shape.weights()]);

@@ -1,19 +1,22 @@
 //! Hashes the sources that decide what is summed over rows, so that the parts of a cluster can tell builds apart. A packaged crate is
 //! without its siblings: there the version stands for them.
-use std::{env, fs, io, path::Path};
+use std::{fs, io, path::Path};
 
-/// What decides sums below the models: the lattice, draws, tables, rows and their transforms.
-const BELOW: [&str; 4] =
-    ["src", "../quietly-core/src", "../quietly-data/src", "../quietly-noise/src"];
-/// The queries of the models, and of whatever else is summed. A build for development leaves them out: a change of a model would
-/// compile all others again. Tables of people are for release builds.
-const ABOVE: [&str; 4] =
-    ["../quietly/src", "../quietly-glm/src", "../quietly-kan/src", "../quietly-linear/src"];
+/// What decides sums: the lattice, draws, tables, rows and their transforms, and the queries of the models.
+const SOURCES: [&str; 8] = [
+    "src",
+    "../quietly-core/src",
+    "../quietly-data/src",
+    "../quietly-noise/src",
+    "../quietly/src",
+    "../quietly-glm/src",
+    "../quietly-kan/src",
+    "../quietly-linear/src",
+];
 
 fn main() -> io::Result<()> {
     let mut hash = 0xcbf2_9ce4_8422_2325;
-    let above = if env::var("PROFILE").is_ok_and(|p| p == "debug") { &[][..] } else { &ABOVE };
-    for folder in BELOW.iter().chain(above) {
+    for folder in SOURCES {
         if Path::new(folder).exists() {
             println!("cargo::rerun-if-changed={folder}");
             add(Path::new(folder), &mut hash)?;
