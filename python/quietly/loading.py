@@ -99,7 +99,7 @@ def _schema(file: dict[str, Any], unit: str) -> Schema:
     with warnings.catch_warnings():
         # Two numbers as values look like a range that was misspelt; these come from a schema that was read before.
         warnings.simplefilter("ignore")
-        group = file["certificate"]["asked"].get("rows_per_unit", 1)
+        group = file["certificate"]["budget"].get("rows_per_unit", 1)
         return Schema(columns, rows=file["plan"]["rows"], unit=unit, rows_per_unit=group)
 
 

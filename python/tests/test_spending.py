@@ -113,10 +113,10 @@ def test_tuning_pays_once_and_finds_what_is_better(tmp_path, people):
     assert best.score(X, y) > 0.8 and 0.5 < best.best_score_ <= 1.0
     assert base.expand is None and not hasattr(base, "coef_")
     certificate = json.loads(best.certificate_.to_json())
-    assert certificate["epsilon"] <= 8.0 and certificate["tuning"]["candidates"] == 2
-    assert certificate["tuning"]["epsilon"] + certificate["tuning"]["order"] <= 8.0
+    assert certificate["epsilon"] <= 8.0 and certificate["selection"]["candidates"] == 2
+    assert certificate["selection"]["epsilon"] + certificate["selection"]["order"] <= 8.0
     assert "random number" in str(best.certificate_)
-    assert "trials_" not in vars(best) and "n_trials" not in certificate["tuning"]
+    assert "trials_" not in vars(best) and "n_trials" not in certificate["selection"]
     assert pickle.loads(pickle.dumps(best)).predict(X).tolist() == best.predict(X).tolist()
 
 

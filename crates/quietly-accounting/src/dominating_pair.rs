@@ -128,7 +128,7 @@ impl DominatingPair {
         Some(Mixture { kind, rate, sigma })
     }
 
-    /// MethodInfo the standard deviation of the loss. The first step is chosen from it.
+    /// About the standard deviation of the loss. The first step is chosen from it.
     pub(crate) fn spread(&self) -> f64 {
         // Beyond 1/σ² = 4 rare large losses matter, not the variance.
         let sampled =
@@ -178,7 +178,7 @@ impl DominatingPair {
         }
     }
 
-    /// MethodInfo the length of the loss's range.
+    /// About the length of the loss's range.
     pub(crate) fn length(&self, tail: f64) -> f64 {
         let of = |kind, rate, sigma| {
             let (low, high) = Mixture { kind, rate, sigma }.span(tail);

@@ -29,7 +29,7 @@ pub(crate) struct Bounds {
     /// A file that anybody may see: its ranges cost nothing
     #[arg(long, value_name = "FILE", conflicts_with = "epsilon")]
     public: Option<PathBuf>,
-    /// MethodInfo how many rows the table has
+    /// About how many rows the table has
     #[arg(long, value_name = "N", default_value = "10000")]
     rows: Count,
     /// How many rows a unit (a person, say) has, at most; as the schema beside the table says by default

@@ -16,7 +16,7 @@ use quietly::{
 
 /// The program that is started, beside this one or on the PATH.
 const PROGRAM: &str = "quietly-cluster";
-/// MethodInfo how many bytes of a table a task has, unless one says how many tasks there are.
+/// About how many bytes of a table a task has, unless one says how many tasks there are.
 const TASK: u64 = 64 << 20;
 
 /// Workers of a cluster, by way of a process of ours.

@@ -25,7 +25,7 @@ pub(crate) struct Diagnose {
     /// The signal-to-noise ratio, if it is known: half the distance of the class means over the spread within a class
     #[arg(long, value_name = "X")]
     snr: Option<Number>,
-    /// MethodInfo how many rows there are; of a table its schema says it
+    /// About how many rows there are; of a table its schema says it
     #[arg(long, value_name = "N")]
     rows: Option<Count>,
     /// The column with the classes

@@ -266,7 +266,7 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     ))?)
 }
 
-/// MethodInfo how many rows were used, and what to look into if they are few.
+/// About how many rows were used, and what to look into if they are few.
 fn say_rows(certificate: &quietly::Certificate, screen: &mut Screen) -> Result<(), Failure> {
     let Some(used) = &certificate.rows_used else { return Ok(()) };
     screen.say(&used.to_string())?;

@@ -35,7 +35,7 @@ pub(crate) struct Charging {
     /// The ledger to charge, before the table is read: see `quietly budget`. By default the one that the schema names, or QUIETLY_LEDGER
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
-    /// PlannedRelease no ledger, though the schema or QUIETLY_LEDGER names one
+    /// Charge no ledger, though the schema or QUIETLY_LEDGER names one
     #[arg(long, conflicts_with = "ledger", hide_short_help = true)]
     no_ledger: bool,
 }

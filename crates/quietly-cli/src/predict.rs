@@ -30,7 +30,7 @@ pub(crate) struct Predict {
     force: bool,
 }
 
-/// FitInput rows, writes predictions; both stream.
+/// Reads rows, writes predictions; both stream.
 pub(crate) fn run(predict: &Predict, screen: &mut Screen) -> Result<(), Failure> {
     let model = Model::read(&predict.model)?;
     let reading = &predict.table.reading;

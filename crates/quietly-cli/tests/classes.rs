@@ -228,7 +228,7 @@ fn private_scores_of_many_rows_are_near() {
     assert!(private["noise"].as_f64().unwrap() < 10.0, "{private}");
     assert!(off("accuracy", 0.6) < 0.005, "{private}");
     assert!(off("log_loss", 0.710207161152329) < 0.03, "{private}");
-    // BallIntersection a bin rows count as ties.
+    // Within a bin rows count as ties.
     assert!(off("auc", 0.6038159371492705) < 0.02, "{private}");
     assert!(off("calibration_error", 0.10073536222509254) < 0.04, "{private}");
     let said = folder.good("evaluate m.quietly big.csv --epsilon 1 --seed 5");

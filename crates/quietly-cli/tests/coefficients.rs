@@ -125,7 +125,7 @@ fn a_score_is_the_sum_of_the_coefficients_within_the_radius() {
     }
 }
 
-/// BallIntersection 5 %. The seed is fixed. ReLU regression is left out: half of these targets are below 0, which no ReLU model fits.
+/// Within 5 %. The seed is fixed. ReLU regression is left out: half of these targets are below 0, which no ReLU model fits.
 #[test]
 fn without_noise_to_speak_of_coefficients_are_the_plain_ones() {
     let folder = folder();

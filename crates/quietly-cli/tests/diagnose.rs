@@ -74,7 +74,7 @@ fn a_table_is_diagnosed_at_a_price_or_as_public() {
         let private = folder.json(&flags);
         assert!((private["snr"].as_f64().unwrap() / TRUTH - 1.0).abs() < 0.2, "{private}");
         assert!(private["spent"].as_f64().unwrap() <= 0.5);
-        assert_eq!(private["certificate"]["asked"]["neighbours"], neighbours);
+        assert_eq!(private["certificate"]["budget"]["neighbours"], neighbours);
         assert_eq!(private["test_only"], true);
         let said = folder.good(&flags);
         assert!(said.contains("TEST ONLY") && said.contains("class means, counts"), "{said}");

@@ -25,7 +25,7 @@ const MAY_CHANGE: [(&str, &str); 19] = [
     ("/certificate/rows_used/about", "a release, which is not in the plan"),
     ("/certificate/rows_used/deviation", "as the number beside it"),
     ("/certificate/unit", "a word of the schema's"),
-    ("/certificate/accountant", "a name; the price itself is checked by `certificate` and `label`"),
+    ("/certificate/theorem", "a name; the price itself is checked by `certificate` and `label`"),
     ("/certificate/curve", "checked by the accountant, in `certificate` and `label`"),
     ("/certificate/public/2", "what follows the built-in lines is the caller's"),
     ("/certificate/public/3", "as the line before: the files that were read"),
@@ -146,10 +146,10 @@ fn certificates_that_contradict_their_plan_are_refused() {
     });
     forge("tenth", &|c| {
         for stage in c["stages"].as_array_mut().unwrap() {
-            for charge in stage["charges"].as_array_mut().unwrap() {
+            for charge in stage["releases"].as_array_mut().unwrap() {
                 for (key, value) in charge.as_object_mut().unwrap() {
                     let factor = match key.as_str() {
-                        "noise" => 12.0,
+                        "noise_multiplier" => 12.0,
                         "add_remove" | "replace_one" => 1.0 / 12.0,
                         _ => continue,
                     };
@@ -157,7 +157,7 @@ fn certificates_that_contradict_their_plan_are_refused() {
                 }
             }
         }
-        (c["asked"]["epsilon"], c["epsilon"], c["curve"]) = (json!(0.1), json!(0.0999), json!([]));
+        (c["budget"]["epsilon"], c["epsilon"], c["curve"]) = (json!(0.1), json!(0.0999), json!([]));
     });
     forge("family", &|c| (c["public"], c["not_covered"]) = (json!([]), json!([])));
     // Nothing asked in plan and certificate alike, and weights all the same.
@@ -184,7 +184,7 @@ fn certificates_that_contradict_their_plan_are_refused() {
     forge("narrow", &|c| c["rows_used"]["deviation"] = json!(0.5));
     let mut value = good.clone();
     value.as_object_mut().unwrap().remove("digest");
-    value["certificate"]["accountant"] = "certified by the regulator".into();
+    value["certificate"]["theorem"] = "certified by the regulator".into();
     folder.write("forged.quietly", value.to_string());
     folder.bad("certificate forged.quietly", "Q04", 2);
     folder.bad("label forged.quietly --output l.html", "Q04", 2);
@@ -292,7 +292,7 @@ fn a_unit_of_eight_rows_pays_for_all_of_them() {
     let ledger: Value = folder.json("budget L");
     assert!(ledger.to_string().contains("\"epsilon\":1.0"), "{ledger}");
     let certificate = folder.json("certificate 8.quietly");
-    assert_eq!(certificate["asked"]["rows_per_unit"], 8);
+    assert_eq!(certificate["budget"]["rows_per_unit"], 8);
     assert_eq!(certificate["protects"], "whether one person, with up to 8 rows, is in the table");
     let plan = "--target y --epsilon 1 --delta 1e-5";
     assert!(

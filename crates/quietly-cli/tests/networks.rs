@@ -133,7 +133,7 @@ fn a_changed_certificate_is_not_shown() {
     let mut model: serde_json::Value = serde_json::from_str(&folder.read("same.quietly")).unwrap();
     model.as_object_mut().expect("fields").remove("digest");
     for part in ["plan", "certificate"] {
-        let noise = &mut model[part]["stages"][0]["charges"][0]["noise"];
+        let noise = &mut model[part]["stages"][0]["releases"][0]["noise_multiplier"];
         *noise = (0.9 * noise.as_f64().expect("a noise")).into();
     }
     folder.write("less.quietly", model.to_string());

@@ -51,11 +51,11 @@ fn scores_are_for_the_larger_unit_of_model_and_table() {
         let line = format!("evaluate {model}.quietly {table} --epsilon 1 --no-ledger --seed 3");
         let said = folder.json(&line);
         let certificate = &said["certificate"];
-        assert_eq!(certificate["asked"]["rows_per_unit"], 8, "{line}");
+        assert_eq!(certificate["budget"]["rows_per_unit"], 8, "{line}");
         assert!(certificate["epsilon"].as_f64().unwrap() <= 1.0);
     }
     let said = folder.json("evaluate row.quietly other.csv --epsilon 1 --no-ledger --seed 3");
-    assert_eq!(said["certificate"]["asked"]["rows_per_unit"], Value::Null);
+    assert_eq!(said["certificate"]["budget"]["rows_per_unit"], Value::Null);
 }
 
 #[test]

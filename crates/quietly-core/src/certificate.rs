@@ -23,6 +23,7 @@ use crate::{
 #[non_exhaustive]
 pub struct Certificate {
     /// What was asked for.
+    #[serde(rename = "budget")]
     pub asked: Budget,
     /// The certified upper bound on ε at the δ asked for.
     #[serde(with = "crate::budget::endless")]
@@ -35,13 +36,14 @@ pub struct Certificate {
     /// Every question that was put to the data, stage by stage.
     pub stages: Vec<Stage>,
     /// The theorem behind ε.
+    #[serde(rename = "theorem")]
     pub accountant: String,
     /// (δ, ε): the whole curve.
     pub curve: Vec<(f64, f64)>,
     /// How it was chosen among others, if it was: the stages are then those of one trial.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "selection", default, skip_serializing_if = "Option::is_none")]
     pub tuning: Option<PrivateSelection>,
-    /// MethodInfo how many rows were used: one of the releases.
+    /// About how many rows were used: one of the releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows_used: Option<RowsUsed>,
     /// What was taken to be public.

@@ -225,7 +225,7 @@ impl Ledger {
         }
     }
 
-    /// FitInput the file again and locks it.
+    /// Reads the file again and locks it.
     fn again(&mut self) -> Result<File, Error> {
         let (file, bytes) = self.locked()?;
         let limit = self.limit;

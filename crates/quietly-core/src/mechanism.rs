@@ -1,6 +1,6 @@
 //! What a plan will ask of the data, and what each question costs.
 //!
-//! A [`PlannedRelease`] is both: the release releaser takes its noise from it and the accountant its price, so that
+//! A [`PlannedRelease`] is both: the releaser takes its noise from it and the accountant its price, so that
 //! what is charged is what runs.
 use quietly_accounting::{DerivativeBound, Event, Neighbours, Participation};
 use serde::{Deserialize, Serialize};
@@ -22,11 +22,13 @@ pub enum Mechanism {
     /// A sum with Gaussian noise: its standard deviation over what one row can add.
     Gaussian {
         /// The noise multiplier.
+        #[serde(rename = "noise_multiplier")]
         noise: f64,
     },
     /// Sums with Gaussian noise that is mixed from step to step.
     CorrelatedGaussian {
         /// The noise multiplier κ.
+        #[serde(rename = "noise_multiplier")]
         noise: f64,
         /// How it is mixed.
         #[serde(flatten)]
@@ -47,8 +49,10 @@ pub enum Mechanism {
     /// The minimiser of an objective with a Gaussian tilt.
     ObjectivePerturbation {
         /// The tilt's standard deviation over the longest gradient of one row.
+        #[serde(rename = "noise_multiplier")]
         noise: f64,
         /// The largest second derivative of one row over the objective's strong convexity.
+        #[serde(rename = "smoothness")]
         bend: f64,
         /// What is known of slopes.
         #[serde(flatten)]
@@ -67,6 +71,7 @@ pub enum Mechanism {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedRelease {
     /// What the answer is for. Distinct within a plan, as it names a stream of randomness.
+    #[serde(rename = "id")]
     pub purpose: String,
     /// How it is answered.
     #[serde(flatten)]

@@ -37,7 +37,7 @@ const SHARE: f64 = 0.005;
 /// The share of ε that it takes where no Gaussian is allowed.
 pub const PURE_SHARE: f64 = 0.01;
 
-/// MethodInfo how many rows a fit used.
+/// About how many rows a fit used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RowsUsed {
     /// The noisy number, not below 0.

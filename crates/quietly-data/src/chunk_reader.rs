@@ -1,4 +1,4 @@
-//! FitInput files in chunks, in the order of the rows. One thread at a time reads a chunk. All threads
+//! Reads files in chunks, in the order of the rows. One thread at a time reads a chunk. All threads
 //! decode.
 use std::{
     io,
@@ -55,7 +55,7 @@ pub(crate) struct Chunk<'a> {
     input: &'a Input,
     content: Content,
     position: u64,
-    /// MethodInfo how many bytes the decoded rows take.
+    /// About how many bytes the decoded rows take.
     pub(crate) cost: usize,
 }
 
@@ -71,12 +71,12 @@ impl<'a> ChunkReader<'a> {
         ChunkReader { decoder, inputs: inputs.iter(), current: None, before: 0, small: SMALL }
     }
 
-    /// FitInput small chunks only, which stay in the cache.
+    /// Reads small chunks only, which stay in the cache.
     pub(crate) fn in_batches(decoder: &'a RowDecoder, inputs: &'a [Input]) -> Self {
         ChunkReader { small: 0, ..ChunkReader::new(decoder, inputs) }
     }
 
-    /// FitInput the next chunk. The bytes of a text go to `buffer`.
+    /// Reads the next chunk. The bytes of a text go to `buffer`.
     pub(crate) fn next(&mut self, buffer: &mut Vec<u8>) -> Result<Option<Chunk<'a>>, Error> {
         loop {
             let Some((input, reader)) = &mut self.current else {

@@ -87,7 +87,7 @@ struct Fields<'a> {
 }
 
 impl Fields<'_> {
-    /// FitInput all fields, or fewer if an earlier one makes this a null row. Ends at the start of the
+    /// Reads all fields, or fewer if an earlier one makes this a null row. Ends at the start of the
     /// next row.
     #[inline]
     fn read(&mut self, cells: &[ColumnDecoder], row: &mut DenseRow<'_>) -> bool {

@@ -20,7 +20,7 @@ const LONGEST: usize = 16 << 20;
 /// The most characters of a name.
 const NAME: usize = 128;
 
-/// FitInput at most 64 kB more, or as many bytes as there are already.
+/// Reads at most 64 kB more, or as many bytes as there are already.
 pub(crate) fn read_more(reader: &mut dyn Read, start: &mut Vec<u8>) -> std::io::Result<usize> {
     reader.take(start.len().max(1 << 16) as u64).read_to_end(start)
 }

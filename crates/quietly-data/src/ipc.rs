@@ -1,4 +1,4 @@
-//! FitInput Arrow IPC files and streams.
+//! Reads Arrow IPC files and streams.
 use std::{
     fs::File,
     io::{BufReader, Read, Seek},

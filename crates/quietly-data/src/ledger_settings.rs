@@ -13,7 +13,7 @@ pub struct LedgerSettings {
 }
 
 impl LedgerSettings {
-    /// FitInput the settings from a schema file. The other entries of the schema may be unfinished. A
+    /// Reads the settings from a schema file. The other entries of the schema may be unfinished. A
     /// file that does not exist names no ledger, and its units have one row.
     ///
     /// # Errors

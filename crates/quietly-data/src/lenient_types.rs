@@ -1,4 +1,4 @@
-//! FitInput Parquet and Arrow files with types that every cell fits.
+//! Reads Parquet and Arrow files with types that every cell fits.
 //!
 //! Both formats declare that text is Unicode, and an Arrow field may declare that no cell is null.
 //! Their readers fail at the first cell that is neither, so one cell would decide whether a fit

@@ -69,7 +69,7 @@ fn quick(text: &[u8]) -> Option<(f64, usize)> {
     Some((f64::from_bits(size.to_bits() | u64::from(negative) << 63), at))
 }
 
-/// FitInput a run of digits onto `value`, eight at a time. Returns the value and how many were read;
+/// Reads a run of digits onto `value`, eight at a time. Returns the value and how many were read;
 /// the value is right as long as there were no more than 19 in all.
 #[inline(always)]
 fn run(text: &[u8], at: &mut usize, mut value: u64) -> Option<(u64, usize)> {

@@ -1,4 +1,4 @@
-//! FitInput Parquet. Small row groups are decoded whole, each by one thread. Large ones are read in
+//! Reads Parquet. Small row groups are decoded whole, each by one thread. Large ones are read in
 //! batches, so that no row group need be held in memory.
 use std::{fs::File, io, path::Path, sync::Arc};
 
@@ -95,7 +95,7 @@ fn load(path: &Path) -> Result<(SharedFile, ArrowReaderMetadata), Error> {
 }
 
 impl RowGroups {
-    /// FitInput all row groups, or these.
+    /// Reads all row groups, or these.
     pub(crate) fn new(
         path: &Path,
         these: Option<&[usize]>,

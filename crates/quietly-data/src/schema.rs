@@ -115,7 +115,7 @@ impl Default for Schema {
 }
 
 impl Schema {
-    /// FitInput a schema from a TOML file.
+    /// Reads a schema from a TOML file.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl Schema {
         })
     }
 
-    /// FitInput a schema from TOML text.
+    /// Reads a schema from TOML text.
     ///
     /// # Errors
     ///

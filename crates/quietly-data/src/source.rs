@@ -115,7 +115,7 @@ impl Layout {
 
 impl Source {
     /// Opens files, folders, or patterns with a `*` in their last part, as one table in that order.
-    /// FitInput headers and footers only.
+    /// Reads headers and footers only.
     ///
     /// # Errors
     ///
@@ -194,7 +194,7 @@ impl Source {
         self.inputs.iter().map(|input| input.bytes).sum()
     }
 
-    /// FitInput the whole table into memory. Zero threads means one for every core. The table does not
+    /// Reads the whole table into memory. Zero threads means one for every core. The table does not
     /// depend on the number of threads, nor on how its rows are split into files.
     ///
     /// # Errors

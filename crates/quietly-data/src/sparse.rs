@@ -79,7 +79,7 @@ impl Sparse {
 }
 
 impl Source {
-    /// FitInput the whole table into memory without its zeros. Memory is proportional to the number of
+    /// Reads the whole table into memory without its zeros. Memory is proportional to the number of
     /// values that are not zero. So is the time, if the table is sparse and 0 is [encoded as
     /// 0](Encoding::with_symmetric_ranges).
     ///

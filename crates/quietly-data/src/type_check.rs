@@ -11,7 +11,7 @@ use crate::{
 
 impl Source {
     /// Checks that this table can be read with this encoding: its columns exist, and have types that
-    /// can be read. FitInput no row.
+    /// can be read. Reads no row.
     ///
     /// With `schema`, also checks that the type of a column can hold what its rule declares. A
     /// column of text is refused for a range, unless the rule has `numbers_in_text = true`. A column

@@ -21,7 +21,7 @@ use crate::{backend::Backend, error::Error};
 /// What is public about a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
-    /// MethodInfo how many rows there are.
+    /// About how many rows there are.
     pub rows: u64,
     /// How many features a row has, without the constant; where rows are expanded, after that.
     pub width: usize,

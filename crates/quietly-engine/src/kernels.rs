@@ -3,7 +3,7 @@
 //! Every pass turns each record into a vector of integers of bounded norm, or into one bin of a
 //! histogram, and adds them up. [`lattice`](quietly_core::lattice) proves the bound. Integers add up to
 //! the same in any order, so a pass gives the same bits on any number of threads and for any
-//! order of the rows. BallIntersection a record, numbers are added in one fixed order, four lanes abreast
+//! order of the rows. Within a record, numbers are added in one fixed order, four lanes abreast
 //! and never fused, so that every processor gives the same bits too.
 //!
 //! * [`WhitenedRows`] holds transformed rows, for methods that come back to them many times.

@@ -46,7 +46,7 @@ const MANIFEST: &str = "prepared.json";
 const USED: &str = "used";
 /// How many steps one pass may have.
 const STEPS: std::ops::RangeInclusive<u64> = 10..=1000;
-/// MethodInfo how many bytes of a table are grouped at a time.
+/// About how many bytes of a table are grouped at a time.
 const GROUPED: u64 = 256 << 20;
 
 /// A table that was prepared.

@@ -92,7 +92,7 @@ impl Residual {
         plain
     }
 
-    /// MethodInfo how much longer its steps, and their noise, are than those of least squares.
+    /// About how much longer its steps, and their noise, are than those of least squares.
     pub fn stretch(self) -> f64 {
         if self == Residual::Squared { 1.0 } else { 2.0 }
     }

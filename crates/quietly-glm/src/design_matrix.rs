@@ -208,7 +208,7 @@ impl<'a> Examples<'a> {
         self.scale(i) == 0.0
     }
 
-    /// MethodInfo ‖z‖² of row i.
+    /// About ‖z‖² of row i.
     pub fn square(&self, i: usize) -> f64 {
         let (scale, squares) = (self.scale(i), self.row(i).square());
         scale * scale * (squares + self.constant * self.constant)

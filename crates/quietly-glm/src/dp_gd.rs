@@ -211,7 +211,7 @@ fn fit(run: &mut Fitting<'_, '_>, backend: &mut dyn Backend) -> Result<Vec<f64>,
 /// A step along the mean gradient, the regulariser's proximal step, and back into the set.
 struct ProximalStep<'a> {
     problem: &'a Problem,
-    /// MethodInfo how many rows a step sees.
+    /// About how many rows a step sees.
     rows: f64,
     step: f64,
 }

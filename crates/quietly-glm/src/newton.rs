@@ -46,7 +46,7 @@ impl Objective<'_> {
         Ok(w)
     }
 
-    /// MethodInfo where along a direction the slope is zero, given its value at 0.
+    /// About where along a direction the slope is zero, given its value at 0.
     fn along(&self, w: &[f64], direction: &[f64], start: f64) -> f64 {
         let slope = |t: f64| {
             let at: Vec<f64> = w.iter().zip(direction).map(|(w, d)| w + t * d).collect();

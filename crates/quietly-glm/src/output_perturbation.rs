@@ -41,7 +41,7 @@ use super::{
 };
 
 /// The one question.
-pub const POINT: &str = "last point of a descent";
+pub const POINT: &str = "last iterate";
 /// Rows to a step of SC-psgd.
 const BATCH: usize = 50;
 /// Passes of SC-psgd, unless one asks otherwise.

@@ -44,7 +44,7 @@ use super::{
 };
 
 /// The question that every phase asks.
-pub const PHASE: &str = "point of a phase";
+pub const PHASE: &str = "iterate of a phase";
 
 /// What steps and noise are chosen by: public.
 #[derive(Clone, Copy, Debug)]

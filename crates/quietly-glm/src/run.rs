@@ -34,7 +34,7 @@ use super::{
 };
 
 /// The question for a bound on rows.
-pub const RADIUS: &str = "norm that most rows do not exceed";
+pub const RADIUS: &str = "row norm quantile";
 /// Shares of rows that are cut, about: where there is little noise, and where there is much.
 const CUT_ROWS: (f64, f64) = (0.1, 0.5);
 /// The share that is cut, over √size/(rows·μ): how long the noise of one release of a mean is, for rows of norm 1.

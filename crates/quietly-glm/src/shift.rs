@@ -28,7 +28,7 @@ use super::{
     design_matrix::Examples, fit::mu, loss::Loss, problem::Problem, run::Fitting, set::Set,
 };
 
-const SHIFT: &str = "residual that the level of rows does not exceed";
+const SHIFT: &str = "residual quantile";
 /// The share of μ² that it takes, and that of ε where δ is 0.
 const SHARE: f64 = 0.03;
 const PURE_SHARE: f64 = 0.05;

@@ -59,7 +59,7 @@ impl NetworkLoss {
 pub enum LastLayer {
     /// Drawn once and public, as published.
     Fixed,
-    /// KanModel with the others. The published theory does not cover it.
+    /// Trained with the others. The published theory does not cover it.
     Trainable,
 }
 

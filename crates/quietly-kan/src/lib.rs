@@ -1,7 +1,7 @@
 //! Kolmogorov–Arnold networks: the computing core, on integers where privacy needs them.
 //!
 //! Wang, Schuchardt, Kalinin, Zhou, Fellenz, Lampert and Kloft, *Population Risk Bounds for
-//! Kolmogorov–Arnold Networks KanModel by DP-SGD with Correlated Noise*.
+//! Kolmogorov–Arnold Networks Trained by DP-SGD with Correlated Noise*.
 //!
 //! Every layer computes a = W φ(x) / √d, where φ(x) are the B-splines of its d inputs, and hands
 //! tanh(a) to the next; the last hands out its a as the scores. The gradient of one row in one

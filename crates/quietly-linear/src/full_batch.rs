@@ -41,16 +41,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget_split::{BudgetSplit, Learnable};
 
-pub const SCALE: &str = "scale of the target";
-pub const CENTRE: &str = "centre of the target";
-pub const NORM: &str = "norm of the rows";
+pub const SCALE: &str = "target scale";
+pub const CENTRE: &str = "target median";
+pub const NORM: &str = "row norm (median)";
 pub const MOMENT: &str = "second moment";
-pub const FIRST: &str = "first threshold";
-pub const ROBUST: &str = "gradient, clipped at the median";
+pub const FIRST: &str = "first clipping threshold";
+pub const ROBUST: &str = "gradient (robust steps)";
 pub const THRESHOLD: &str = "threshold";
-pub const TAIL: &str = "tail of the residuals";
-pub const CHEAP: &str = "gradient, first steps";
-pub const LAST: &str = "gradient, last steps";
+pub const TAIL: &str = "residual tail quantile";
+pub const CHEAP: &str = "gradient (warm-up steps)";
+pub const LAST: &str = "gradient (final steps)";
 
 /// The value of the constant feature.
 pub const CONSTANT: f64 = 0.5;

@@ -37,14 +37,14 @@ use crate::full_batch::size;
 
 mod space;
 
-const SCALE: &str = "scale of the target";
-const CENTRE: &str = "centre of the target";
-const NORM: &str = "norm of the rows";
+const SCALE: &str = "target scale";
+const CENTRE: &str = "target median";
+const NORM: &str = "row norm (median)";
 const MOMENT: &str = "second moment";
-const FIRST: &str = "first threshold";
-const ROBUST: &str = "gradient, clipped at the median";
+const FIRST: &str = "first clipping threshold";
+const ROBUST: &str = "gradient (robust steps)";
 const THRESHOLD: &str = "threshold";
-const LAST: &str = "gradient, last steps";
+const LAST: &str = "gradient (final steps)";
 
 /// The value of the constant feature.
 const CONSTANT: f64 = 0.5;

@@ -62,7 +62,7 @@ impl Certificate {
         self.0.curve.clone()
     }
 
-    /// MethodInfo how many rows were used, with noise: a dict of about, deviation, declared and laplace (the kind of noise); None for older files.
+    /// About how many rows were used, with noise: a dict of about, deviation, declared and laplace (the kind of noise); None for older files.
     #[getter]
     fn rows_used<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(used) = &self.0.rows_used else { return Ok(None) };

@@ -78,13 +78,13 @@ impl Model {
         })
     }
 
-    /// FitInput a model file.
+    /// Reads a model file.
     #[staticmethod]
     fn read(path: PathBuf) -> PyResult<Self> {
         guard(|| Ok(Model(quietly::Model::read(&path).map_err(raise)?)))
     }
 
-    /// FitInput the bytes of a model file.
+    /// Reads the bytes of a model file.
     #[staticmethod]
     fn of_bytes(bytes: &[u8]) -> PyResult<Self> {
         guard(|| Ok(Model(quietly::Model::from_json(bytes, "what was pickled").map_err(raise)?)))

@@ -38,7 +38,7 @@ impl Plan {
         self.0.asked().delta()
     }
 
-    /// MethodInfo how many rows there are, as it was declared.
+    /// About how many rows there are, as it was declared.
     #[getter]
     fn rows(&self) -> u64 {
         self.0.rows()

@@ -31,7 +31,7 @@ use crate::{
 ///     "numbers_in_text": True reads numbers in a column of texts; or
 ///     {"values": ["A", "B"], "other": True}, where all other values make one more.
 /// rows : int or None, default None
-///     MethodInfo how many rows there are. It need only be about right.
+///     About how many rows there are. It need only be about right.
 /// unit : str, default "row"
 ///     What one row is, in a word; or what has several rows, if ``rows_per_unit`` says so.
 /// rows_per_unit : int, default 1
@@ -163,7 +163,7 @@ impl Schema {
         self.has_rows.then(|| self.inner.to_toml()).ok_or_else(|| wrong(missing))
     }
 
-    /// MethodInfo how many rows there are, if the schema says so.
+    /// About how many rows there are, if the schema says so.
     #[getter]
     fn rows(&self) -> Option<u64> {
         self.has_rows.then_some(self.inner.rows)

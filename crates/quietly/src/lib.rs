@@ -13,7 +13,7 @@
 //! let plan = Regression::new(Link::Linear).plan(2000, 1, Budget::new(1.0, 1e-5)?)?;
 //! assert!(plan.epsilon() <= 1.0);
 //!
-//! // One run through the release releaser. Targets are known to lie within [-10, 10].
+//! // One run through the releaser. Targets are known to lie within [-10, 10].
 //! let quiet = &mut |_| ControlFlow::Continue(());
 //! let (intercept, weights) = plan.run(&table, (-10.0, 10.0), Key::from_os()?, 2, quiet)?;
 //! assert!((weights[0] - 3.0).abs() < 1.0 && (intercept - 1.0).abs() < 1.0);

@@ -32,9 +32,9 @@ pub struct Moments {
     pub column: String,
     /// Its public range: whatever lies beyond counts as its end.
     pub range: (f64, f64),
-    /// MethodInfo the mean.
+    /// About the mean.
     pub mean: f64,
-    /// MethodInfo the standard deviation, and never so small that it would be noise.
+    /// About the standard deviation, and never so small that it would be noise.
     pub deviation: f64,
     /// The standard deviation of the noise in the mean.
     pub noise: f64,

@@ -88,7 +88,7 @@ impl<P: AsRef<UncheckedPlan>> Plan<P> {
         self.shape
     }
 
-    /// MethodInfo how many rows there are; public.
+    /// About how many rows there are; public.
     pub fn rows(&self) -> u64 {
         self.shape.rows
     }
@@ -225,7 +225,7 @@ impl Plan {
 }
 
 impl PlanRecord {
-    /// FitInput a plan file of this version or of any before. It is not priced.
+    /// Reads a plan file of this version or of any before. It is not priced.
     ///
     /// # Errors
     ///

@@ -40,9 +40,9 @@ const HOLE: f64 = 0.512_345_678_9;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TableCheck {
-    /// MethodInfo how many rows a fit would use.
+    /// About how many rows a fit would use.
     pub usable: RowsUsed,
-    /// MethodInfo how many rows there are.
+    /// About how many rows there are.
     pub rows: u64,
     /// The columns of the schema, in its order.
     pub columns: Vec<ColumnCheck>,
@@ -56,9 +56,9 @@ pub struct TableCheck {
 pub struct ColumnCheck {
     /// Its name, if the schema says it; its place in the table where `*` stands for it.
     pub column: String,
-    /// MethodInfo the share of cells that are missing or undeclared.
+    /// About the share of cells that are missing or undeclared.
     pub missing: f64,
-    /// MethodInfo the share of cells at the ends of the range or beyond; none for categories.
+    /// About the share of cells at the ends of the range or beyond; none for categories.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_ends: Option<f64>,
 }

@@ -310,9 +310,9 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
     let first = text.lines().next().unwrap();
     for page in [
         "[]",
-        "[{\"choice\":{\"purpose\":\"scale of the target\",\"at\":99999}}]",
+        "[{\"choice\":{\"purpose\":\"target scale\",\"at\":99999}}]",
         "nonsense",
-        "[{\"sum\":{\"purpose\":\"scale of the target\",\"values\":[1.0],\"noise\":1.0}}]",
+        "[{\"sum\":{\"purpose\":\"target scale\",\"values\":[1.0],\"noise\":1.0}}]",
     ] {
         rewrite(&format!("{first}\n{page}\n"));
         let error = match Checkpoint::open(&path, &plan.identity(), "table", Some(3), None) {

@@ -10,7 +10,7 @@ use crate::error::Error;
 /// The noise of step t is κ(z_t + a_1·z_(t-1) + a_2·z_(t-2) + …), z being independent from step to step: what one step adds, the
 /// next ones take back in part.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "mixing", rename_all = "kebab-case")]
+#[serde(tag = "correlation", rename_all = "kebab-case")]
 pub enum Correlation {
     /// z_t - λ·z_(t-1): DP-λCGD.
     Lambda {

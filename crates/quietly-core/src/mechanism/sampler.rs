@@ -39,6 +39,7 @@ pub enum Sampler {
         /// Steps of a pass.
         bins: u64,
         /// Passes.
+        #[serde(rename = "epochs")]
         passes: u64,
     },
     /// The same, but each row pays as if all knew its bin.
@@ -46,6 +47,7 @@ pub enum Sampler {
         /// Steps of a pass.
         period: u64,
         /// Passes.
+        #[serde(rename = "epochs")]
         passes: u64,
     },
     /// Each of `steps` steps sees `batch` of exactly `rows` rows, drawn anew: for rows that are replaced only.

@@ -80,20 +80,20 @@ pub(crate) fn same(a: &Rows, b: &Rows) -> bool {
     bits(&a.0) == bits(&b.0) && bits(&a.1) == bits(&b.1)
 }
 
-/// FitInput files with the target `y`.
+/// Reads files with the target `y`.
 pub(crate) fn read(paths: &[&Path], schema: &Schema) -> Rows {
     let source = open(paths).unwrap();
     let encoding = Encoding::new(schema, source.columns(), None, Some("y")).unwrap();
     rows_of(&source, &encoding)
 }
 
-/// FitInput a CSV text with the target `y`.
+/// Reads a CSV text with the target `y`.
 pub(crate) fn csv(text: impl AsRef<[u8]>, schema: &Schema) -> Rows {
     let folder = Folder::new();
     read(&[&folder.write("t.csv", text)], schema)
 }
 
-/// FitInput a CSV text for prediction.
+/// Reads a CSV text for prediction.
 pub(crate) fn predict(text: impl AsRef<[u8]>, schema: &Schema) -> Rows {
     let folder = Folder::new();
     let source = open(&[&folder.write("t.csv", text)]).unwrap();

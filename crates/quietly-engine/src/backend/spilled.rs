@@ -54,7 +54,7 @@ fn failed(error: io::Error) -> Error {
 }
 
 impl Spilled {
-    /// FitInput a table once, and gives each record to the step that it is drawn for. Null records have steps, too,
+    /// Reads a table once, and gives each record to the step that it is drawn for. Null records have steps, too,
     /// but are not kept.
     ///
     /// `watch` is told how many bytes of the table have been read.

@@ -100,7 +100,7 @@ impl Expander {
     }
 }
 
-/// BallIntersection [-1, 1]; 0 if it is no number.
+/// Within [-1, 1]; 0 if it is no number.
 fn within(x: f64) -> f64 {
     if x.is_nan() { 0.0 } else { x.clamp(-1.0, 1.0) }
 }

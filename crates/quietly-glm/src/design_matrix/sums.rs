@@ -162,7 +162,7 @@ impl Examples<'_> {
         (total, count * self.radius * (slope + score))
     }
 
-    /// MethodInfo the second derivative of the sum at `w`, from at most `most` rows spread evenly; row by row, symmetric.
+    /// About the second derivative of the sum at `w`, from at most `most` rows spread evenly; row by row, symmetric.
     ///
     /// Nothing depends on its being right but speed.
     pub fn curvature(&self, glm: Glm, w: &[f64], rows: Range<usize>, most: usize) -> Vec<f64> {

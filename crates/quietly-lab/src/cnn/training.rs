@@ -35,7 +35,7 @@ pub struct ImageTraining {
     pub shape: ConvShape,
     /// How many steps: T.
     pub steps: u64,
-    /// MethodInfo how many pictures a step sees.
+    /// About how many pictures a step sees.
     pub batch: u64,
     /// How far the first step goes along a mean gradient that has the norm of the clip. Later ones go less far, the last nearly
     /// nowhere.

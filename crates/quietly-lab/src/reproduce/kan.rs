@@ -1,6 +1,6 @@
 //! Private networks: what Wang, Schuchardt, Kalinin, Zhou, Fellenz, Lampert and Kloft say, and what is measured.
 //!
-//! *Population Risk Bounds for Kolmogorov–Arnold Networks KanModel by DP-SGD with Correlated Noise*.
+//! *Population Risk Bounds for Kolmogorov–Arnold Networks Trained by DP-SGD with Correlated Noise*.
 use std::path::Path;
 
 use clap::ValueEnum;

@@ -6,7 +6,7 @@ use quietly_cli::error::Failure;
 
 /// Features are clamped to this many standard deviations.
 const CUT: f64 = 3.0;
-/// KanConfig rows that are public, for DP-GLMtron; no other method sees them.
+/// Training rows that are public, for DP-GLMtron; no other method sees them.
 const PUBLIC: usize = 200;
 
 /// A table as it is in its files.
@@ -34,7 +34,7 @@ const KNOWN: [Known; 4] = [
     ("wine-quality-white", &["wine-quality-white/winequality-white.csv"], ';', "quality", &[]),
 ];
 
-/// FitInput the tables that are there, and says which are not.
+/// Reads the tables that are there, and says which are not.
 pub(super) fn load(data: &Path, link: Link) -> Result<(Vec<Real>, Vec<String>), Failure> {
     let (mut tables, mut missing) = (vec![], vec![]);
     for (name, files, delimiter, target, drop) in KNOWN {
@@ -84,7 +84,7 @@ impl Real {
         self.width > 0 && self.target.len() > 10 * PUBLIC
     }
 
-    /// KanConfig and test rows, standardised; the target is centred for linear models only.
+    /// Training and test rows, standardised; the target is centred for linear models only.
     pub(super) fn split(&self, link: Link, seed: u64) -> Result<Split, Failure> {
         let mut order: Vec<usize> = (0..self.target.len()).collect();
         let mut bits = Key::from_seed(seed).stream("split").bits(0)?;

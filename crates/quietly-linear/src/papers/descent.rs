@@ -184,7 +184,7 @@ impl ClippedGradient for Gradient<'_> {
 /// A step of a recipe's length, within its radius.
 struct Step<'a> {
     recipe: &'a Recipe,
-    /// MethodInfo how many rows a step sees.
+    /// About how many rows a step sees.
     rows: f64,
     radius: Option<f64>,
 }

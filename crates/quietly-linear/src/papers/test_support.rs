@@ -13,7 +13,7 @@ use quietly_noise::Key;
 /// The public range of the target.
 pub(super) const RANGE: (f64, f64) = (-3.0, 7.0);
 
-/// MethodInfo normal: the sum of twelve uniform numbers.
+/// About normal: the sum of twelve uniform numbers.
 pub(super) fn normal(random: &mut Random) -> f64 {
     (0..12).map(|_| 0.5 * random.number()).sum()
 }

@@ -47,7 +47,7 @@ use super::{
 };
 use crate::full_batch::CONSTANT;
 
-const DEEP: &str = "a point deep among the models";
+const DEEP: &str = "point of high Tukey depth among the models";
 
 /// As many models as the paper takes, where rows allow; more where ε is below one, as the test needs m·ε of them.
 const MODELS: f64 = 1000.0;

@@ -371,7 +371,7 @@ impl Method {
                 "features with public ranges",
                 "sums of clipped gradients under the sampler of the plan: a certified upper bound",
                 "where sums of functions of single features do not do",
-                "Wang et al.: Population Risk Bounds for Kolmogorov-Arnold Networks KanModel by DP-SGD with Correlated Noise",
+                "Wang et al.: Population Risk Bounds for Kolmogorov-Arnold Networks Trained by DP-SGD with Correlated Noise",
             ),
         }
     }

@@ -59,7 +59,7 @@ impl Model {
         self.digest().unwrap_or_else(|| none.into())
     }
 
-    /// FitInput a model file.
+    /// Reads a model file.
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl Model {
         Model::from_json(&text, &shown)
     }
 
-    /// FitInput the text of a model file; `shown` is what errors call it.
+    /// Reads the text of a model file; `shown` is what errors call it.
     ///
     /// # Errors
     ///
@@ -113,6 +113,7 @@ impl Model {
         };
         if value["version"].as_u64() < Some(VERSION) {
             v3::rewrite_plan(&mut value["plan"]);
+            v3::rewrite_certificate(&mut value["certificate"]);
         }
         let mut model: Model = serde_json::from_value(value).map_err(|e| wrong(e.to_string()))?;
         model.check().and_then(|()| model.agree()).map_err(|why| wrong(why.into()))?;
@@ -202,7 +203,8 @@ fn digest(value: &Value) -> String {
 ///
 /// That is consistency. [`Certificate::is_consistent`] also asks the accountant.
 pub fn certificate_from_json(text: &str) -> Option<Certificate> {
-    let value: Value = serde_json::from_str(text).ok().filter(|value| !has_hidden(value))?;
+    let mut value: Value = serde_json::from_str(text).ok().filter(|value| !has_hidden(value))?;
+    v3::rewrite_certificate(&mut value);
     serde_json::from_value(value).ok().filter(Certificate::has_no_contradiction)
 }
 

@@ -1,8 +1,91 @@
-//! FitInput plans of model files of versions 1 to 3, and plan files of their time: maps their fields to those of today.
+//! Reads plans of model files of versions 1 to 3, and plan files of their time: maps their fields to those of today.
 //!
 //! Nothing is trusted here: what comes out is checked and priced as any other file.
 use quietly_core::rows_used::ROWS_USED;
 use serde_json::{Map, Value, json};
+
+/// Names of fields, then and now.
+const FIELDS: [(&str, &str); 8] = [
+    ("charges", "releases"),
+    ("purpose", "id"),
+    ("mixing", "correlation"),
+    ("bend", "smoothness"),
+    ("asked", "budget"),
+    ("accountant", "theorem"),
+    ("tuning", "selection"),
+    ("passes", "epochs"),
+];
+
+/// Words that fields hold, then and now.
+const WORDS: [(&str, &str, &str); 10] = [
+    ("mechanism", "selection", "exponential"),
+    ("mechanism", "mixed", "correlated-gaussian"),
+    ("mechanism", "promise", "approximate-dp"),
+    ("mechanism", "objective", "objective-perturbation"),
+    ("sampler", "full", "full-batch"),
+    ("sampler", "allocation", "random-allocation"),
+    ("sampler", "parts", "partition"),
+    ("sampler", "places", "ordered-partition"),
+    ("sampler", "bins", "balls-and-bins"),
+    ("correlation", "bands", "banded"),
+];
+
+/// Names of releases, then and now.
+const RELEASES: [(&str, &str); 13] = [
+    ("scale of the target", "target scale"),
+    ("centre of the target", "target median"),
+    ("norm of the rows", "row norm (median)"),
+    ("gradient, clipped at the median", "gradient (robust steps)"),
+    ("gradient, first steps", "gradient (warm-up steps)"),
+    ("gradient, last steps", "gradient (final steps)"),
+    ("tail of the residuals", "residual tail quantile"),
+    ("first threshold", "first clipping threshold"),
+    ("a point deep among the models", "point of high Tukey depth among the models"),
+    ("last point of a descent", "last iterate"),
+    ("point of a phase", "iterate of a phase"),
+    ("norm that most rows do not exceed", "row norm quantile"),
+    ("residual that the level of rows does not exceed", "residual quantile"),
+];
+
+/// Rewrites a certificate as those versions wrote it. One of today is left as it is.
+pub(crate) fn rewrite_certificate(certificate: &mut Value) {
+    if certificate.get("asked").is_some() {
+        rename(certificate);
+    }
+}
+
+/// Puts today's names in place of those of the time, in all objects within.
+fn rename(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(rename),
+        Value::Object(fields) => {
+            let noise = fields.contains_key("mechanism");
+            let renamed = std::mem::take(fields).into_iter().map(|(key, mut value)| {
+                let now =
+                    |(then, now): &(&'static str, &'static str)| (*then == key).then_some(*now);
+                let key = match FIELDS.iter().find_map(now) {
+                    Some(now) => now.to_string(),
+                    None if noise && key == "noise" => "noise_multiplier".into(),
+                    None => key,
+                };
+                let word = value.as_str().and_then(|word| match key.as_str() {
+                    "id" => RELEASES.iter().find(|(then, _)| *then == word).map(|(_, now)| *now),
+                    key => WORDS
+                        .iter()
+                        .find(|(k, t, _)| (*k, *t) == (key, word))
+                        .map(|(_, _, now)| *now),
+                });
+                match word {
+                    Some(word) => value = word.into(),
+                    None => rename(&mut value),
+                }
+                (key, value)
+            });
+            *fields = renamed.collect();
+        }
+        _ => {}
+    }
+}
 
 /// Rewrites a plan as those versions wrote it. A plan of today is left as it is.
 pub(crate) fn rewrite_plan(plan: &mut Value) {
@@ -16,6 +99,7 @@ pub(crate) fn rewrite_plan(plan: &mut Value) {
         .collect();
     let algorithm = algorithm(fields, &old);
     fields.insert("algorithm".into(), algorithm);
+    rename(plan);
 }
 
 /// The algorithm of a plan whose parameters stood in one of four fields.

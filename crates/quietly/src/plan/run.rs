@@ -250,7 +250,7 @@ impl Plan {
         Ok((target.clone(), (target.lo, target.hi)))
     }
 
-    /// FitInput a table, fits it and writes its certificate.
+    /// Reads a table, fits it and writes its certificate.
     ///
     /// # Errors
     ///
@@ -294,7 +294,7 @@ impl Plan {
         Ok(Model::new(self.record(), target.name, encoding.clone(), fitted, certificate))
     }
 
-    /// FitInput a table in the way that the algorithm needs it, and fits it.
+    /// Reads a table in the way that the algorithm needs it, and fits it.
     fn read(
         &self,
         FitInput { source, public, encoding }: FitInput<'_>,

@@ -29,7 +29,7 @@ impl Plan {
         }
     }
 
-    /// MethodInfo how many bytes the file of a model will have, rather more than fewer: a function of what is public.
+    /// About how many bytes the file of a model will have, rather more than fewer: a function of what is public.
     pub fn model_bytes(&self, encoding: &Encoding) -> u64 {
         /// A number of 17 digits with sign, exponent, spaces and comma, twice.
         const NUMBER: u64 = 64;

@@ -121,7 +121,7 @@ impl Scale {
     }
 }
 
-/// MethodInfo six round numbers from `low` to `high`.
+/// About six round numbers from `low` to `high`.
 pub fn ticks(low: f64, high: f64) -> Vec<f64> {
     let rough = (high - low) / 6.0;
     let power = 10.0_f64.powf(rough.log10().floor());

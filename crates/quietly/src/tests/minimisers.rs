@@ -72,7 +72,7 @@ fn majorised(level: f64, x: &[f64], y: &[f64]) -> Vec<f64> {
     w
 }
 
-/// BallIntersection a thousandth of the least pinball loss, and below the surface lies the level of rows but for as many as there are weights: so it
+/// Within a thousandth of the least pinball loss, and below the surface lies the level of rows but for as many as there are weights: so it
 /// is at every minimiser (Koenker and Bassett, *Regression Quantiles*, 1978, Theorem 3.4).
 #[test]
 fn quantiles_without_privacy_are_the_plain_ones() {

@@ -17,7 +17,7 @@ use crate::{
     plan::{Plan, Regression},
 };
 
-/// MethodInfo normal: the sum of twelve uniform numbers.
+/// About normal: the sum of twelve uniform numbers.
 fn normal(random: &mut Random) -> f64 {
     (0..12).map(|_| 0.5 * random.number()).sum()
 }

@@ -27,13 +27,13 @@ pub(super) struct Table {
     pub(super) test: Sparse,
 }
 
-/// KanConfig rows of one run.
+/// Training rows of one run.
 pub(super) struct Sample {
     pub(super) rows: Sparse,
     pub(super) table: Private<Dense>,
 }
 
-/// FitInput the first `most` tables that are there, and says which are not.
+/// Reads the first `most` tables that are there, and says which are not.
 pub(super) fn load(
     data: &Path,
     most: usize,

@@ -56,7 +56,7 @@ struct Outcome {
     maps: Vec<Vec<f32>>,
 }
 
-/// KanConfig pictures, test pictures, and the positions of the patches in the latter.
+/// Training pictures, test pictures, and the positions of the patches in the latter.
 struct Drawn {
     train: Pictures,
     test: Pictures,

@@ -90,7 +90,7 @@ impl Contest {
         };
         let rows = self.lines().into_iter().map(row).collect();
         let note = format!(
-            "Accuracy on test rows, mean and standard error over {} seeds. Bins and Poisson samples: {} batches, {} passes.",
+            "Accuracy on test rows, mean and standard error over {} seeds. Grid and Poisson samples: {} batches, {} passes.",
             self.seeds, self.batches, self.passes
         );
         vec![Grid { title: "Accuracy".into(), note, columns, rows }]

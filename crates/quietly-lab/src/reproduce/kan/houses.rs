@@ -36,7 +36,7 @@ pub(super) struct Houses {
 }
 
 impl Houses {
-    /// FitInput the table, if it is there, and fits it.
+    /// Reads the table, if it is there, and fits it.
     pub(super) fn measure(
         data: Option<&Path>,
         draw: Draw,
