@@ -145,7 +145,7 @@ cluster:
 
 # The dev profile builds the engine quickly, and what touches rows to be fast.
 test-cluster:
-	@$(CARGO) build --quiet -p quietly-cli
+	@$(CARGO) build --quiet --workspace --bin quietly
 	@cd cluster && $(CARGO) fmt --check && $(CARGO) clippy --quiet --all-targets -- -D warnings
 	@cd cluster && QUIETLY=$(abspath $(TARGET))/debug/quietly $(CARGO) test --quiet -- --test-threads=1
 
@@ -155,7 +155,7 @@ test-spark:
 	@for place in .venv .venv-spark; do test -x $$place/bin/python || python3 -m venv $$place; done
 	@.venv/bin/pip install --quiet --disable-pip-version-check maturin
 	@.venv-spark/bin/pip install --quiet --disable-pip-version-check "pyspark>=4,<5" "pandas<3" pyarrow numpy scikit-learn pytest
-	@$(CARGO) build --quiet -p quietly-cli
+	@$(CARGO) build --quiet --workspace --bin quietly
 	@VIRTUAL_ENV=$(abspath .venv) .venv/bin/maturin build --quiet --profile dev --out $(TARGET)/wheels-dev
 	@.venv-spark/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(TARGET)/wheels-dev/quietly-*.whl
 	@.venv-spark/bin/python -m pytest --quiet python/tests/test_spark.py

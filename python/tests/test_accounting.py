@@ -106,6 +106,11 @@ def test_what_does_not_go_together_is_refused(scheme, flags):
         accounting.epsilon(scheme, delta=1e-5, **flags)
 
 
+def test_a_row_takes_part_in_one_way():
+    with pytest.raises(quietly.ParameterError, match="full=True, sampling_rate, bins, period .alone or with sampling_rate., separation"):
+        accounting.epsilon("correlated", noise_multiplier=1.0, steps=3, lambda_=0.5, bins=3, period=3, delta=1e-5)
+
+
 def test_approximate_dp_has_no_noise_to_calibrate():
     with pytest.raises(quietly.ParameterError, match="approximate-dp has no noise to calibrate: ask for its epsilon instead"):
         accounting.calibrate("approximate-dp", epsilon_each=0.5, epsilon=1.0, delta=1e-5)

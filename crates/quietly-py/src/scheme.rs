@@ -214,8 +214,8 @@ fn participation(wishes: &Wishes<'_, '_>) -> PyResult<Participation> {
         }
         _ => {
             return Err(wrong(
-                "a record takes part in one way: full=True, rate, bins, period (alone or with rate), separation with \
-                 participations, or records with batch",
+                "a row takes part in one way: full=True, sampling_rate, bins, period (alone or with sampling_rate), \
+                 separation with participations, or records with batch",
             ));
         }
     })
