@@ -18,7 +18,7 @@ use datafusion::{
     execution::SessionStateBuilder,
     prelude::{SessionConfig, SessionContext},
 };
-use quietly_data::Private;
+use quietly::Private;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,

@@ -213,7 +213,9 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
     succeeded(
         &cluster.quietly("partition people --steps 25 --seed 5 --output here").output().unwrap(),
     );
-    succeeded(&cluster.away("partition people --steps 25 --seed 5 --output there").output().unwrap());
+    succeeded(
+        &cluster.away("partition people --steps 25 --seed 5 --output there").output().unwrap(),
+    );
     for entry in fs::read_dir(cluster.path("here")).unwrap() {
         let name = entry.unwrap().file_name();
         let read = |folder: &str| fs::read(cluster.path(folder).join(&name)).unwrap();
