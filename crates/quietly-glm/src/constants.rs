@@ -5,7 +5,7 @@ use quietly_engine::error::Error;
 
 use super::{
     gradient_diameter::Rows,
-    loss::{Loss, logistic, ramp},
+    loss::{Loss, logistic},
 };
 
 /// What is public about a row. Rows beyond it were cut to it, each on its own.
@@ -93,12 +93,12 @@ impl Constants {
 
 fn bounds(loss: Loss, domain: &Domain, weights: &Norms) -> Constants {
     let (row, reach) = (domain.longest(), weights.reach(domain));
-    let smooth = loss.is_smooth().then(|| up(most_bend(loss, domain.target, reach) * row * row));
+    let smooth = loss.is_smooth().then(|| up(loss.most_bend(domain.target, reach) * row * row));
     if let Loss::Softmax { classes } = loss {
         let lipschitz = up(SQRT_2 * row * most_wrong(classes, domain, weights));
         return Constants { lipschitz, diameter: 2.0 * lipschitz, smooth };
     }
-    let push = |u: f64| push(loss, domain.target, u);
+    let push = |u: f64| loss.push(domain.target, u);
     let lipschitz = up(push(reach) * row);
     let mut diameter = 2.0 * lipschitz;
     // If rows across the weights are pushed as hard as any, two opposite ones differ by 2L.
@@ -113,38 +113,6 @@ fn bounds(loss: Loss, domain: &Domain, weights: &Norms) -> Constants {
         }
     }
     Constants { lipschitz, diameter, smooth }
-}
-
-/// φ of [`spread`](super::gradient_diameter): the largest slope away from the target at score `u`, or zero.
-fn push(loss: Loss, target: f64, u: f64) -> f64 {
-    let far = (target + u).max(0.0);
-    match loss {
-        Loss::Squared => 2.0 * far,
-        Loss::Fourth => 4.0 * far * far * far,
-        Loss::Logistic => logistic(u),
-        Loss::Hinge if u < -1.0 => 0.0,
-        Loss::Hinge | Loss::Margin | Loss::Softmax { .. } => 1.0,
-        Loss::SmoothHinge { width } => ramp(1.0 + u, width),
-        Loss::Huber { width } => far.min(width),
-        Loss::Quantile { level } => level.max(1.0 - level),
-        Loss::SmoothQuantile { level, width } => {
-            (ramp(target + u, width) - level.min(1.0 - level)).max(0.0)
-        }
-    }
-}
-
-fn most_bend(loss: Loss, target: f64, reach: f64) -> f64 {
-    match loss {
-        Loss::Squared => 2.0,
-        Loss::Fourth => 12.0 * (target + reach) * (target + reach),
-        Loss::Logistic => 0.25,
-        Loss::SmoothHinge { width } | Loss::SmoothQuantile { width, .. } => 0.5 / width,
-        Loss::Huber { .. } => 1.0,
-        // diag(p) - ppᵀ has row sums of absolute values 2p(1 - p).
-        Loss::Softmax { .. } => 0.5,
-        Loss::Margin => 0.0,
-        Loss::Hinge | Loss::Quantile { .. } => f64::INFINITY,
-    }
 }
 
 /// The largest probability that softmax can give to the wrong classes together. Times √2 it bounds
@@ -342,10 +310,10 @@ mod tests {
                     calls.set(0);
                     let counted = |u: f64| {
                         calls.set(calls.get() + 1);
-                        push(loss, 1.0, u)
+                        loss.push(1.0, u)
                     };
                     let found = Rows { l1, l2: 1.0 }.spread(counted, radius);
-                    assert!(found >= push(loss, 1.0, radius), "{loss:?} {radius}");
+                    assert!(found >= loss.push(1.0, radius), "{loss:?} {radius}");
                     assert!(calls.get() < 100_000, "{loss:?} {radius} {l1} {}", calls.get());
                 }
             }

@@ -82,37 +82,11 @@ impl Glm {
 
     /// Turns scores into slopes, good to 2⁻⁸⁰ of `steepest`.
     pub fn slopes_in_double(&self, scores: &mut [Double], y: f64) {
-        let one = Double::from(1.0);
-        // From 0 to 1, as x goes from -width to width.
-        let ramp = |x: Double, width: f64| {
-            let at = (one + x * Double::from(width).recip()) * 0.5.into();
-            at.held(0.0, 1.0)
-        };
         if let Loss::Softmax { .. } = self.loss {
             return softmax(scores, y as usize);
         }
-        let u = scores[0];
-        let (r, m) = (u - y.into(), u * y.into());
-        let slope = match self.loss {
-            Loss::Squared => r * 2.0.into(),
-            Loss::Fourth => r * r * r * 4.0.into(),
-            Loss::Logistic => -(Double::from(y) * falling(m)),
-            Loss::SmoothHinge { width } => -(Double::from(y) * ramp(one - m, width)),
-            Loss::Huber { width } => r.held(-width, width),
-            Loss::SmoothQuantile { level, width } => ramp(r, width) - level.into(),
-            loss => loss.slope(u.hi, y).into(),
-        };
+        let slope = self.loss.slope_in_double(scores[0], y);
         scores[0] = slope.held(-self.steepest, self.steepest);
-    }
-}
-
-/// 1/(1 + e^t).
-fn falling(t: Double) -> Double {
-    let one = Double::from(1.0);
-    match t.hi {
-        t if t > 600.0 => Double::default(),
-        t if t < -600.0 => one,
-        _ => (one + t.exp()).recip(),
     }
 }
 

@@ -65,14 +65,7 @@ pub struct Growth {
 impl Problem {
     /// What a fit of this loss predicts.
     pub fn link(&self) -> Link {
-        match self.loss {
-            Loss::Logistic => Link::Logistic,
-            Loss::Softmax { .. } => Link::Softmax,
-            Loss::Hinge | Loss::SmoothHinge { .. } | Loss::Margin => Link::Svm,
-            Loss::Huber { .. } | Loss::Fourth => Link::Robust,
-            Loss::Quantile { .. } | Loss::SmoothQuantile { .. } => Link::Quantile,
-            Loss::Squared => Link::Linear,
-        }
+        self.loss.link()
     }
 
     /// The same on rows that are centred and scaled. Where noise is next to nothing (`calm`), neither slopes nor rows are
