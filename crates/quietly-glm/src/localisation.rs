@@ -38,6 +38,23 @@ pub enum Localisation {
 const TAU: f64 = 1.0;
 
 impl Localisation {
+    /// All of them.
+    pub const ALL: [Localisation; 8] = [
+        Localisation::PhasedSgd,
+        Localisation::Psa,
+        Localisation::PhasedSgdSc,
+        Localisation::PsaIi,
+        Localisation::IteratedPhasedSgd,
+        Localisation::PhasedErm,
+        Localisation::EpochDpSgd,
+        Localisation::FasterDpsgdSc,
+    ];
+
+    /// The method of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Localisation::ALL.into_iter().find(|method| method.name() == name)
+    }
+
     /// The name that people type.
     pub fn name(self) -> &'static str {
         match self {

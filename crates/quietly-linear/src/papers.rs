@@ -21,13 +21,14 @@ use quietly_engine::{
     target_scaling::TargetScaling,
     whitening::WIDEST,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::full_batch::{FIRST, MOMENT, NORM, SCALE, THRESHOLD};
 
 pub use self::{
     adassp::{AdaSsp, BoundedRows},
     boosted_adassp::BoostedAdaSsp,
-    config::{Averaging, Clip, Noise, Pace, Paper, Recipe, Sampling},
+    config::{Averaging, Clip, Noise, Pace, Recipe, Sampling},
     tukey_em::TukeyEm,
 };
 
@@ -184,6 +185,66 @@ impl Parameters {
         Error::ensure(self.step_size.is_none(), "step size", UNUSED, "given")?;
         Error::ensure(self.radius.is_none(), "radius", UNUSED, "given")?;
         Error::ensure(!self.public, "public table", UNUSED, "given")
+    }
+}
+
+/// The algorithms that are descents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "each has a file of its own")]
+pub enum Paper {
+    DpSsgd,
+    DpAmbssgd,
+    DpAmbssgdPublished,
+    DpGlmtron,
+    DpMbglmtron,
+    DpMbglmtronPublished,
+    DpTaglmtron,
+    DpPgd,
+    DpSgd,
+    DpSgdOnePass,
+    DpSgdOneRow,
+    AdaptiveGd,
+}
+
+impl Paper {
+    /// All of them.
+    pub const ALL: [Paper; 12] = [
+        Paper::DpSsgd,
+        Paper::DpAmbssgd,
+        Paper::DpAmbssgdPublished,
+        Paper::DpGlmtron,
+        Paper::DpMbglmtron,
+        Paper::DpMbglmtronPublished,
+        Paper::DpTaglmtron,
+        Paper::DpPgd,
+        Paper::DpSgd,
+        Paper::DpSgdOnePass,
+        Paper::DpSgdOneRow,
+        Paper::AdaptiveGd,
+    ];
+
+    /// The name that people type, and that files have.
+    pub fn name(self) -> &'static str {
+        match self {
+            Paper::DpSsgd => "dp-ssgd",
+            Paper::DpAmbssgd => "dp-ambssgd",
+            Paper::DpAmbssgdPublished => "dp-ambssgd-published",
+            Paper::DpGlmtron => "dp-glmtron",
+            Paper::DpMbglmtron => "dp-mbglmtron",
+            Paper::DpMbglmtronPublished => "dp-mbglmtron-published",
+            Paper::DpTaglmtron => "dp-taglmtron",
+            Paper::DpPgd => "dp-pgd",
+            Paper::DpSgd => "dp-sgd",
+            Paper::DpSgdOnePass => "dp-sgd-one-pass",
+            Paper::DpSgdOneRow => "dp-sgd-one-row",
+            Paper::AdaptiveGd => "adaptive-gd",
+        }
+    }
+
+    /// The algorithm of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Paper::ALL.into_iter().find(|paper| paper.name() == name)
     }
 }
 

@@ -18,7 +18,7 @@ use quietly_linear::{
     full_batch::FullBatch,
     least_squares::LeastSquares,
     one_pass::OnePass,
-    papers::{AdaSsp, BoostedAdaSsp, Paper, Recipe, TukeyEm},
+    papers::{AdaSsp, BoostedAdaSsp, Recipe, TukeyEm},
 };
 use serde::{Deserialize, Serialize};
 
@@ -204,20 +204,7 @@ impl AnyAlgorithm {
             AnyAlgorithm::FullBatch(_) => Method::FullBatch,
             AnyAlgorithm::OnePass(_) => Method::OnePass,
             AnyAlgorithm::LeastSquares(_) | AnyAlgorithm::Minimiser(_) => Method::Exact,
-            AnyAlgorithm::Recipe(recipe) => match recipe.method {
-                Paper::DpSsgd => Method::DpSsgd,
-                Paper::DpAmbssgd => Method::DpAmbssgd,
-                Paper::DpAmbssgdPublished => Method::DpAmbssgdPublished,
-                Paper::DpGlmtron => Method::DpGlmtron,
-                Paper::DpMbglmtron => Method::DpMbglmtron,
-                Paper::DpMbglmtronPublished => Method::DpMbglmtronPublished,
-                Paper::DpTaglmtron => Method::DpTaglmtron,
-                Paper::DpPgd => Method::DpPgd,
-                Paper::DpSgd => Method::DpSgd,
-                Paper::DpSgdOnePass => Method::DpSgdOnePass,
-                Paper::DpSgdOneRow => Method::DpSgdOneRow,
-                Paper::AdaptiveGd => Method::AdaptiveGd,
-            },
+            AnyAlgorithm::Recipe(recipe) => Method::of(recipe.method.name()),
             AnyAlgorithm::AdaSsp(_) => Method::AdaSsp,
             AnyAlgorithm::BoostedAdaSsp(_) => Method::BoostedAdaSsp,
             AnyAlgorithm::TukeyEm(_) => Method::TukeyEm,
@@ -232,16 +219,7 @@ impl AnyAlgorithm {
                 OutputPerturbation::ScPsgd => Method::ScPsgd,
                 OutputPerturbation::GdOp => Method::GdOp,
             },
-            AnyAlgorithm::Localisation(fit) => match fit.method {
-                Localisation::PhasedSgd => Method::PhasedSgd,
-                Localisation::Psa => Method::Psa,
-                Localisation::PhasedSgdSc => Method::PhasedSgdSc,
-                Localisation::PsaIi => Method::PsaTwo,
-                Localisation::IteratedPhasedSgd => Method::IteratedPhasedSgd,
-                Localisation::PhasedErm => Method::PhasedErm,
-                Localisation::EpochDpSgd => Method::EpochDpSgd,
-                Localisation::FasterDpsgdSc => Method::FasterDpsgdSc,
-            },
+            AnyAlgorithm::Localisation(fit) => Method::of(fit.method.name()),
             AnyAlgorithm::Kan(_) if !budget.is_private() => Method::Exact,
             AnyAlgorithm::Kan(_) => Method::Kan,
         }

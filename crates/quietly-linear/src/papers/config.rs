@@ -3,7 +3,7 @@ use quietly_core::mechanism::Sampler;
 use quietly_engine::{descent::Average, residual::Residual};
 use serde::{Deserialize, Serialize};
 
-use super::MOST_WHITENINGS;
+use super::{MOST_WHITENINGS, Paper};
 
 /// What a descent is made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,25 +32,6 @@ pub struct Recipe {
     /// Weights are held to this norm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub radius: Option<f64>,
-}
-
-/// The algorithms that are descents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "each has a file of its own")]
-pub enum Paper {
-    DpSsgd,
-    DpAmbssgd,
-    DpAmbssgdPublished,
-    DpGlmtron,
-    DpMbglmtron,
-    DpMbglmtronPublished,
-    DpTaglmtron,
-    DpPgd,
-    DpSgd,
-    DpSgdOnePass,
-    DpSgdOneRow,
-    AdaptiveGd,
 }
 
 /// Which rows a step of a descent sees. How many steps a sampler has follows from the clip: see

@@ -182,7 +182,7 @@ impl Convex {
             let planned = planned(gradients, problem, shape, budget)?;
             return Ok(Planned { warnings, ..planned }.into());
         }
-        if let Some(localisation) = localisation(method) {
+        if let Some(localisation) = Localisation::named(method.name()) {
             let warnings = localisation.plan(&mut problem, shape, budget, mu)?;
             let planned = planned(localisation, problem, shape, budget)?;
             return Ok(Planned { warnings, ..planned }.into());
@@ -266,21 +266,6 @@ fn noisy_gradients(method: Method) -> Option<NoisyGradients> {
         Method::DpGd => NoisyGradients::DpGd,
         Method::DpSgd => NoisyGradients::DP_SGD,
         Method::FrankWolfe => NoisyGradients::FrankWolfe,
-        _ => return None,
-    })
-}
-
-/// The method of phases of this name.
-fn localisation(method: Method) -> Option<Localisation> {
-    Some(match method {
-        Method::PhasedSgd => Localisation::PhasedSgd,
-        Method::Psa => Localisation::Psa,
-        Method::PhasedSgdSc => Localisation::PhasedSgdSc,
-        Method::PsaTwo => Localisation::PsaIi,
-        Method::IteratedPhasedSgd => Localisation::IteratedPhasedSgd,
-        Method::PhasedErm => Localisation::PhasedErm,
-        Method::EpochDpSgd => Localisation::EpochDpSgd,
-        Method::FasterDpsgdSc => Localisation::FasterDpsgdSc,
         _ => return None,
     })
 }

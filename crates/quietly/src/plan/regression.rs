@@ -131,7 +131,7 @@ impl Regression {
         };
         let fine = method.about().links.contains(&self.link);
         Error::ensure(fine, "method", want, method.name())?;
-        if let Some(paper) = paper(method) {
+        if let Some(paper) = Paper::named(method.name()) {
             let name = (paper, method.name());
             return Ok(papers::plan(name, self.link, shape, budget, &self.parameters)?.into());
         }
@@ -187,25 +187,6 @@ fn closed_form<A: Algorithm>(
     let privacy = algorithm.plan(shape, budget)?;
     let planned = Planned::new(algorithm, shape, privacy);
     Ok(Planned { expected_loss: f64::INFINITY, ..planned })
-}
-
-/// The descent of this name.
-fn paper(method: Method) -> Option<Paper> {
-    Some(match method {
-        Method::DpSsgd => Paper::DpSsgd,
-        Method::DpAmbssgd => Paper::DpAmbssgd,
-        Method::DpAmbssgdPublished => Paper::DpAmbssgdPublished,
-        Method::DpGlmtron => Paper::DpGlmtron,
-        Method::DpMbglmtron => Paper::DpMbglmtron,
-        Method::DpMbglmtronPublished => Paper::DpMbglmtronPublished,
-        Method::DpTaglmtron => Paper::DpTaglmtron,
-        Method::DpPgd => Paper::DpPgd,
-        Method::DpSgd => Paper::DpSgd,
-        Method::DpSgdOnePass => Paper::DpSgdOnePass,
-        Method::DpSgdOneRow => Paper::DpSgdOneRow,
-        Method::AdaptiveGd => Paper::AdaptiveGd,
-        _ => return None,
-    })
 }
 
 /// What to expect of the default regressions: public numbers alone.
