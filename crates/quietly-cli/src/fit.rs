@@ -7,8 +7,8 @@ use std::{
 
 use clap::Args;
 use quietly::{
-    AnyAlgorithm, Checkpoint, Expansion, FitInput, Ledger, Link, Paid, Plan, ReadOptions, Run,
-    Schema, Source,
+    AnyAlgorithm, Checkpoint, Expansion, Family, FitInput, Ledger, Link, Paid, Plan, ReadOptions,
+    Run, Schema, Source,
 };
 use serde_json::{Value, json};
 
@@ -35,8 +35,7 @@ mod auto;
 
 #[derive(Args, Debug)]
 pub(crate) struct PlanOnly {
-    /// linear, relu, logistic, svm, robust, quantile, kan, or auto: one of them, by what is public
-    #[arg(value_enum, hide_possible_values = true, value_name = "MODEL")]
+    #[arg(value_enum, hide_possible_values = true, value_name = "MODEL", help = Model::list())]
     kind: Model,
     /// The public schema
     #[arg(value_name = "SCHEMA")]
@@ -53,8 +52,7 @@ pub(crate) struct PlanOnly {
 
 #[derive(Args, Debug)]
 pub(crate) struct Fit {
-    /// linear, relu, logistic, svm, robust, quantile, kan, or auto: one of them, by what is public
-    #[arg(value_enum, hide_possible_values = true, value_name = "MODEL")]
+    #[arg(value_enum, hide_possible_values = true, value_name = "MODEL", help = Model::list())]
     kind: Model,
     #[command(flatten)]
     table: Files,
@@ -140,7 +138,9 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let ledger = fit.charging.open(&schema_file, &fit.table.files)?;
     let usual = usual(ledger.as_ref(), fit.away.file(), schema.rows);
     let chosen = fit.model.choose(fit.kind, &schema, usual, &encoding)?;
-    if source.is_sparse() && !matches!(chosen.model, Model::Linear | Model::Relu | Model::Kan) {
+    if source.is_sparse()
+        && !matches!(chosen.model.family(), Family::Linear | Family::Relu | Family::Kan)
+    {
         encoding = encoding.with_symmetric_ranges();
     }
     let prepared = elsewhere::prepared(&fit.table.files)?;

@@ -69,6 +69,23 @@ impl Family {
         }
     }
 
+    /// What it is, as help says it.
+    pub fn help(self) -> &'static str {
+        match self {
+            Family::Linear => "The target is a weighted sum of the features",
+            Family::Relu => {
+                "The target is a weighted sum of the features, or 0 where that is negative"
+            }
+            Family::Logistic => "Classes with probabilities",
+            Family::Svm => "Two classes, separated by a margin",
+            Family::Robust => "A weighted sum that outliers hardly move",
+            Family::Quantile => "A weighted sum that a given share of targets lies below",
+            Family::Kan => {
+                "A Kolmogorov-Arnold network: classes or a number, from learnt functions of the features"
+            }
+        }
+    }
+
     /// The family of this keyword.
     pub fn named(name: &str) -> Option<Self> {
         Family::ALL.into_iter().find(|family| family.name() == name)

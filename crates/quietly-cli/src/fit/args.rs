@@ -1,7 +1,7 @@
 //! The flags of `fit` and `plan`, made of the parameters that models declare.
 use std::{path::PathBuf, sync::LazyLock};
 
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueEnum, builder::PossibleValue};
 use quietly::{
     Budget, Encoding, Family, Link, Method, ModelSpec, PARAMETERS, ParameterGroup, ParameterInfo,
     ParameterKind, ParameterValue, Plan, Schema,
@@ -14,47 +14,50 @@ use crate::{
     tables::{Columns, Spending},
 };
 
-/// What can be fitted.
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+/// What can be fitted: a family of models, or the one of them that public numbers suggest.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Model {
-    /// The target is a weighted sum of the features
-    Linear,
-    /// The target is a weighted sum of the features, or 0 where that is negative
-    Relu,
-    /// Classes with probabilities
-    Logistic,
-    /// Two classes, separated by a margin
-    Svm,
-    /// A weighted sum that outliers hardly move
-    Robust,
-    /// A weighted sum that a given share of targets lies below
-    Quantile,
-    /// A Kolmogorov-Arnold network: classes or a number, from learnt functions of the features
-    Kan,
-    /// One of these, by what is public alone
+    Of(Family),
     Auto,
 }
 
 impl Model {
+    /// The words of all of them.
+    pub(crate) fn list() -> String {
+        let names = Family::ALL.map(Family::name).join(", ");
+        format!("{names}, or auto: one of them, by what is public")
+    }
+
     /// The word on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Model::Of(family) => family.name(),
             Model::Auto => "auto",
-            _ => self.family().name(),
         }
     }
 
     /// The same for the planner.
     pub(crate) fn family(self) -> Family {
         match self {
-            Model::Linear | Model::Auto => Family::Linear,
-            Model::Relu => Family::Relu,
-            Model::Logistic => Family::Logistic,
-            Model::Svm => Family::Svm,
-            Model::Robust => Family::Robust,
-            Model::Quantile => Family::Quantile,
-            Model::Kan => Family::Kan,
+            Model::Of(family) => family,
+            Model::Auto => Family::Linear,
         }
+    }
+}
+
+impl ValueEnum for Model {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<Model>> =
+            LazyLock::new(|| Family::ALL.into_iter().map(Model::Of).chain([Model::Auto]).collect());
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = match self {
+            Model::Of(family) => family.help(),
+            Model::Auto => "One of these, by what is public alone",
+        };
+        Some(PossibleValue::new(self.name()).help(help))
     }
 }
 
@@ -249,7 +252,7 @@ impl ModelArgs {
         let name = self.parameters.word("method").unwrap_or("auto");
         method(name)?;
         let mut spec = ModelSpec::new(model.family());
-        if model == Model::Kan {
+        if model == Model::Of(Family::Kan) {
             let others = self.not_of_networks();
             if !others.is_empty() {
                 let whose = "for other models: `fit kan` takes --epochs and --sampler";
@@ -262,7 +265,7 @@ impl ModelArgs {
             }
         }
         self.parameters.apply(&mut spec)?;
-        let regression = matches!(model, Model::Linear | Model::Relu);
+        let regression = matches!(model, Model::Of(Family::Linear | Family::Relu));
         if let (Some(steps), true, "auto" | "one-pass") = (steps, regression, name) {
             // That is what it was partitioned for.
             spec.method = Some("one-pass".into());

@@ -1,6 +1,6 @@
 //! `quietly fit auto`: which model, by what is public alone.
 use quietly::{
-    Budget, Encoding,
+    Budget, Encoding, Family,
     kan::{ENOUGH_ROWS, rows_for_each_feature},
 };
 use serde_json::{Value, json};
@@ -30,8 +30,8 @@ impl Chosen {
     ) -> Self {
         let classes = encoding.target().map_or(0, |target| target.class_count());
         let (plain, kind) = match classes {
-            0 => (Model::Linear, "the target is a number".to_string()),
-            classes => (Model::Logistic, format!("the target has {classes} classes")),
+            0 => (Model::Of(Family::Linear), "the target is a number".to_string()),
+            classes => (Model::Of(Family::Logistic), format!("the target has {classes} classes")),
         };
         let features = encoding.width();
         let each = rows_for_each_feature(rows, features, budget);
@@ -46,7 +46,7 @@ impl Chosen {
             f64::INFINITY => (plain, "without noise the plain model is the one to look at".into()),
             _ if budget.is_pure() => (plain, "a network needs a delta above 0".into()),
             each if each >= ENOUGH_ROWS => (
-                Model::Kan,
+                Model::Of(Family::Kan),
                 format!(
                     "{given} are {each:.0} rows over noise for each feature: enough ({ENOUGH_ROWS}) for a network"
                 ),
