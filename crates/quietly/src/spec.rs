@@ -9,10 +9,12 @@ use crate::{
     plan::{Convex, Plan, Regression},
 };
 
-pub use self::parameters::{
-    ModelSpec, PARAMETERS, ParameterGroup, ParameterInfo, ParameterKind, ParameterValue, RENAMED,
+pub use self::{
+    declare::{ParameterGroup, ParameterInfo, ParameterKind, ParameterValue},
+    parameters::{ModelSpec, PARAMETERS, RENAMED},
 };
 
+mod declare;
 mod network;
 mod parameters;
 
@@ -168,16 +170,7 @@ impl ModelSpec {
         budget: Budget,
     ) -> Result<Plan, Error> {
         encoding.expect_range()?;
-        let mut regression = Regression::new(link).method(method);
-        if let Some(steps) = self.steps {
-            regression = regression.steps(steps);
-        }
-        if let Some(size) = self.step_size {
-            regression = regression.step_size(size);
-        }
-        if let Some(radius) = self.radius {
-            regression = regression.radius(radius);
-        }
+        let mut regression = self.given_to_regression(Regression::new(link).method(method));
         if self.public_rows {
             regression = regression.with_public_rows();
         }
@@ -197,31 +190,8 @@ impl ModelSpec {
             None => (encoding.width(), longest(encoding)),
         };
         let loss = self.loss(method, encoding)?;
-        let mut convex = Convex::new(loss).method(method).rows_within(longest);
-        if let Some(name) = &self.constraint {
-            convex = convex.within(set(name, self.radius.unwrap_or(1.0))?);
-        }
-        if let Some(steps) = self.steps {
-            convex = convex.steps(steps);
-        }
-        if let Some(size) = self.step_size {
-            convex = convex.step_size(size);
-        }
-        if let Some(ridge) = self.ridge {
-            convex = convex.ridge(ridge);
-        }
-        if let Some(lasso) = self.lasso {
-            convex = convex.lasso(lasso);
-        }
-        match (self.growth_exponent, self.growth_constant) {
-            (Some(exponent), Some(constant)) => convex = convex.growing(exponent, constant),
-            (None, None) => {}
-            _ => {
-                let want = "given together with growth_constant";
-                return Err(unknown("growth_exponent", want, "one of the two"));
-            }
-        }
-        convex.plan(rows, width, budget)
+        let convex = Convex::new(loss).method(method).rows_within(longest);
+        self.given_to_convex(convex)?.plan(rows, width, budget)
     }
 
     fn loss(&self, method: Method, encoding: &Encoding) -> Result<Loss, Error> {

@@ -2,9 +2,7 @@
 use quietly_core::{budget::Budget, mechanism::Correlation};
 use quietly_data::{Encoding, Kind};
 use quietly_engine::error::Error;
-use quietly_kan::{
-    Average, Clip, Input, Kan, LastLayer, NetworkLoss, NetworkNoise, NetworkShape, Sampling,
-};
+use quietly_kan::{Average, Input, Kan, NetworkLoss, NetworkNoise, NetworkShape, Sampling};
 
 use super::{ModelSpec, unknown};
 use crate::plan::Plan;
@@ -19,39 +17,7 @@ impl ModelSpec {
         rows: u64,
         budget: Budget,
     ) -> Result<Plan, Error> {
-        let mut kan = Kan::new(self.shape(encoding)?);
-        if let Some(how) = &self.sampler {
-            kan = kan.sampling(sampler(how)?);
-        }
-        if let Some(batches) = self.batches_per_epoch {
-            kan = kan.batches(batches);
-        }
-        if let Some(passes) = self.epochs {
-            kan = kan.passes(passes);
-        }
-        if let Some(how) = &self.noise_correlation {
-            kan = kan.noise(noise(how)?);
-        }
-        if let Some(clip) = &self.clipping_norm {
-            let norm =
-                || clip.parse().map_err(|_| unknown("clipping_norm", "a norm, or none", clip));
-            kan = kan.clip(if clip == "none" { Clip::Never } else { Clip::At(norm()?) });
-        }
-        if let Some(momentum) = self.momentum {
-            kan = kan.momentum(momentum);
-        }
-        if let Some(which) = &self.average {
-            kan = kan.average(average(which)?);
-        }
-        if let Some(seed) = self.network_seed {
-            kan = kan.seed(seed);
-        }
-        if let Some(radius) = self.radius {
-            kan = kan.within(radius);
-        }
-        if let Some(size) = self.step_size {
-            kan = kan.step_size(size);
-        }
+        let kan = self.given_to_network(Kan::new(self.shape(encoding)?))?;
         Plan::kan(&kan, rows, budget)
     }
 
@@ -69,33 +35,17 @@ impl ModelSpec {
             _ => Input::Plain,
         };
         let inputs: Vec<Input> = encoding.features().iter().map(|f| input(&f.kind)).collect();
-        let mut shape = NetworkShape::new(inputs, loss);
-        if let Some(hidden) = &self.hidden_layer_sizes {
-            shape.hidden.clone_from(hidden);
-        }
-        if let Some(basis) = self.spline_basis {
-            shape.basis = size(basis);
-        }
-        if let Some(degree) = self.spline_degree {
-            shape.degree = size(degree);
-        }
-        if let Some(how) = &self.last_layer {
-            shape.last = match how.as_str() {
-                "fixed" => LastLayer::Fixed,
-                "trainable" => LastLayer::Trainable,
-                _ => return Err(unknown("last_layer", "fixed or trainable", how)),
-            };
-        }
-        Ok(shape)
+        let shape = NetworkShape::new(inputs, loss);
+        self.given_to_shape(shape)
     }
 }
 
 /// A count that every limit refuses where it is too large for the machine.
-fn size(count: u64) -> usize {
+pub(super) fn size(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-fn sampler(how: &str) -> Result<Sampling, Error> {
+pub(super) fn sampler(how: &str) -> Result<Sampling, Error> {
     Ok(match how {
         "full-batch" => Sampling::Full,
         "poisson" => Sampling::Poisson,
@@ -109,7 +59,7 @@ fn sampler(how: &str) -> Result<Sampling, Error> {
     })
 }
 
-fn average(which: &str) -> Result<Average, Error> {
+pub(super) fn average(which: &str) -> Result<Average, Error> {
     Ok(match which {
         "last" => Average::Last,
         "last-half" => Average::Half,
@@ -119,7 +69,7 @@ fn average(which: &str) -> Result<Average, Error> {
     })
 }
 
-fn noise(how: &str) -> Result<NetworkNoise, Error> {
+pub(super) fn noise(how: &str) -> Result<NetworkNoise, Error> {
     let wrong = || {
         let want = "independent, tree, lambda=L with 0 <= L < 1, or banded=J";
         unknown("noise_correlation", want, how)

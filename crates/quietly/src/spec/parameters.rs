@@ -1,205 +1,14 @@
-//! The parameters of a model, declared once: the command line makes its flags of this list, the
-//! Python package its arguments.
-use std::fmt::Write as _;
-
+//! The parameters of a model: what each is called, and what it does to a plan.
 use quietly_engine::error::Error;
+use quietly_kan::{Clip, Kan, LastLayer, NetworkShape};
 
-use super::Family;
-
-/// What kind of value a parameter takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParameterKind {
-    /// A number.
-    Number,
-    /// A whole number, at least 0.
-    Count,
-    /// Whole numbers, such as 32,16.
-    Counts,
-    /// A keyword.
-    Word,
-}
-
-/// Which models have a parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParameterGroup {
-    /// All of them.
-    Every,
-    /// All but networks.
-    Linear,
-    /// Those with a convex loss.
-    Convex,
-    /// Networks alone.
-    Network,
-}
-
-/// A parameter of a model, as front ends show it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ParameterInfo {
-    /// Its name, in snake case.
-    pub name: &'static str,
-    /// What it takes.
-    pub kind: ParameterKind,
-    /// What stands for the value in help.
-    pub value: &'static str,
-    /// Which models have it.
-    pub group: ParameterGroup,
-    /// What it means. Names of other parameters stand in backquotes.
-    pub help: &'static str,
-}
-
-/// The value of a parameter.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ParameterValue {
-    /// A number.
-    Number(f64),
-    /// A whole number.
-    Count(u64),
-    /// Whole numbers.
-    Counts(Vec<usize>),
-    /// A keyword.
-    Word(String),
-}
-
-/// A Rust type that holds the value of a parameter.
-trait Value: Sized {
-    fn read(value: ParameterValue) -> Result<Self, &'static str>;
-    fn write(&self) -> String;
-}
-
-impl Value for f64 {
-    fn read(value: ParameterValue) -> Result<Self, &'static str> {
-        match value {
-            ParameterValue::Number(number) => Ok(number),
-            ParameterValue::Count(count) => Ok(count as f64),
-            _ => Err("a number"),
-        }
-    }
-
-    fn write(&self) -> String {
-        self.to_string()
-    }
-}
-
-impl Value for u64 {
-    fn read(value: ParameterValue) -> Result<Self, &'static str> {
-        match value {
-            ParameterValue::Count(count) => Ok(count),
-            _ => Err("a whole number"),
-        }
-    }
-
-    fn write(&self) -> String {
-        self.to_string()
-    }
-}
-
-impl Value for Vec<usize> {
-    fn read(value: ParameterValue) -> Result<Self, &'static str> {
-        match value {
-            ParameterValue::Counts(counts) => Ok(counts),
-            ParameterValue::Count(count) => usize::try_from(count).map(|c| vec![c]).or(Err("less")),
-            _ => Err("whole numbers, such as 32,16"),
-        }
-    }
-
-    fn write(&self) -> String {
-        self.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
-    }
-}
-
-impl Value for String {
-    fn read(value: ParameterValue) -> Result<Self, &'static str> {
-        match value {
-            ParameterValue::Word(word) => Ok(word),
-            ParameterValue::Number(number) => Ok(number.to_string()),
-            _ => Err("a keyword"),
-        }
-    }
-
-    fn write(&self) -> String {
-        self.clone()
-    }
-}
-
-/// Declares the fields of [`ModelSpec`], [`PARAMETERS`], [`ModelSpec::set`] and [`ModelSpec::given`].
-macro_rules! parameters {
-    ($($(#[doc = $help:literal])+ $name:ident: $kind:ident($type:ty), $value:literal, $group:ident;)+) => {
-        /// A model to be planned, as a user asks for it: what is `None` is left to the planner.
-        ///
-        /// ```
-        /// use quietly::{Budget, Encoding, Family, ModelSpec, Schema};
-        ///
-        /// let schema = "rows = 5000\n[columns]\nage = { range = [0, 100] }\nsick = { values = [0, 1] }";
-        /// let columns = ["age", "sick"].map(String::from);
-        /// let encoding = Encoding::new(&Schema::parse(schema)?, &columns, None, Some("sick"))?;
-        ///
-        /// let spec = ModelSpec { expand: Some("splines=5".into()), ..ModelSpec::new(Family::Logistic) };
-        /// let plan = spec.plan(&encoding, 5000, Budget::usual(1.0, None, 5000)?)?;
-        /// assert_eq!((plan.width(), plan.budget().delta()), (5, 1e-5));
-        /// # Ok::<(), quietly::Error>(())
-        /// ```
-        #[derive(Clone, Debug, PartialEq)]
-        pub struct ModelSpec {
-            /// What is fitted.
-            pub family: Family,
-            /// Whether there is a public table to take thresholds from.
-            pub public_rows: bool,
-            $($(#[doc = $help])+ pub $name: Option<$type>,)+
-        }
-
-        /// All parameters of models.
-        pub const PARAMETERS: &[ParameterInfo] = &[
-            $(ParameterInfo {
-                name: stringify!($name),
-                kind: ParameterKind::$kind,
-                value: $value,
-                group: ParameterGroup::$group,
-                help: concat!($($help),+),
-            },)+
-        ];
-
-        impl ModelSpec {
-            /// A model of this family, with all else left to the planner.
-            pub fn new(family: Family) -> Self {
-                ModelSpec { family, public_rows: false, $($name: None,)+ }
-            }
-
-            /// Gives a parameter by its name.
-            ///
-            /// # Errors
-            ///
-            /// [`Error::Parameter`] if there is no such parameter, or the value is of another kind.
-            pub fn set(&mut self, name: &str, value: ParameterValue) -> Result<(), Error> {
-                let got = match &value {
-                    ParameterValue::Number(number) => number.to_string(),
-                    ParameterValue::Count(count) => count.to_string(),
-                    ParameterValue::Counts(counts) => counts.write(),
-                    ParameterValue::Word(word) => format!("{word:?}"),
-                };
-                match name {
-                    $(stringify!($name) => {
-                        let read = <$type as Value>::read(value);
-                        let name = stringify!($name);
-                        let wrong = |want| Error::Parameter { name, want, got };
-                        self.$name = Some(read.map_err(wrong)?);
-                    })+
-                    _ => {
-                        let want = "one that models have";
-                        return Error::ensure(false, "parameter", want, format!("{name:?}"));
-                    }
-                }
-                Ok(())
-            }
-
-            /// The parameters that are given, with their values as they are typed.
-            pub fn given(&self) -> Vec<(&'static ParameterInfo, String)> {
-                let values = [$(self.$name.as_ref().map(Value::write),)+];
-                let given = PARAMETERS.iter().zip(values);
-                given.filter_map(|(info, value)| value.map(|value| (info, value))).collect()
-            }
-        }
-    };
-}
+use super::{
+    Family,
+    declare::{ParameterGroup, ParameterInfo, ParameterKind, ParameterValue, Value, parameters},
+    network::{average, noise, sampler, size},
+    set, unknown,
+};
+use crate::plan::{Convex, Regression};
 
 parameters! {
     /// auto, full-batch, one-pass, or a name that `quietly methods` lists
@@ -252,6 +61,105 @@ parameters! {
     network_seed: Count(u64), "N", Network;
 }
 
+/// What each parameter does, where it is given.
+impl ModelSpec {
+    pub(super) fn given_to_regression(&self, mut regression: Regression) -> Regression {
+        if let Some(steps) = self.steps {
+            regression = regression.steps(steps);
+        }
+        if let Some(size) = self.step_size {
+            regression = regression.step_size(size);
+        }
+        if let Some(radius) = self.radius {
+            regression = regression.radius(radius);
+        }
+        regression
+    }
+
+    pub(super) fn given_to_convex(&self, mut convex: Convex) -> Result<Convex, Error> {
+        if let Some(name) = &self.constraint {
+            convex = convex.within(set(name, self.radius.unwrap_or(1.0))?);
+        }
+        if let Some(steps) = self.steps {
+            convex = convex.steps(steps);
+        }
+        if let Some(size) = self.step_size {
+            convex = convex.step_size(size);
+        }
+        if let Some(ridge) = self.ridge {
+            convex = convex.ridge(ridge);
+        }
+        if let Some(lasso) = self.lasso {
+            convex = convex.lasso(lasso);
+        }
+        match (self.growth_exponent, self.growth_constant) {
+            (Some(exponent), Some(constant)) => convex = convex.growing(exponent, constant),
+            (None, None) => {}
+            _ => {
+                let want = "given together with growth_constant";
+                return Err(unknown("growth_exponent", want, "one of the two"));
+            }
+        }
+        Ok(convex)
+    }
+
+    pub(super) fn given_to_network(&self, mut kan: Kan) -> Result<Kan, Error> {
+        if let Some(how) = &self.sampler {
+            kan = kan.sampling(sampler(how)?);
+        }
+        if let Some(batches) = self.batches_per_epoch {
+            kan = kan.batches(batches);
+        }
+        if let Some(passes) = self.epochs {
+            kan = kan.passes(passes);
+        }
+        if let Some(how) = &self.noise_correlation {
+            kan = kan.noise(noise(how)?);
+        }
+        if let Some(clip) = &self.clipping_norm {
+            let norm =
+                || clip.parse().map_err(|_| unknown("clipping_norm", "a norm, or none", clip));
+            kan = kan.clip(if clip == "none" { Clip::Never } else { Clip::At(norm()?) });
+        }
+        if let Some(momentum) = self.momentum {
+            kan = kan.momentum(momentum);
+        }
+        if let Some(which) = &self.average {
+            kan = kan.average(average(which)?);
+        }
+        if let Some(seed) = self.network_seed {
+            kan = kan.seed(seed);
+        }
+        if let Some(radius) = self.radius {
+            kan = kan.within(radius);
+        }
+        if let Some(size) = self.step_size {
+            kan = kan.step_size(size);
+        }
+        Ok(kan)
+    }
+
+    pub(super) fn given_to_shape(&self, mut shape: NetworkShape) -> Result<NetworkShape, Error> {
+        if let Some(hidden) = &self.hidden_layer_sizes {
+            shape.hidden.clone_from(hidden);
+        }
+        if let Some(basis) = self.spline_basis {
+            shape.basis = size(basis);
+        }
+        if let Some(degree) = self.spline_degree {
+            shape.degree = size(degree);
+        }
+        if let Some(how) = &self.last_layer {
+            shape.last = match how.as_str() {
+                "fixed" => LastLayer::Fixed,
+                "trainable" => LastLayer::Trainable,
+                _ => return Err(unknown("last_layer", "fixed or trainable", how)),
+            };
+        }
+        Ok(shape)
+    }
+}
+
 /// Names of earlier versions, and what they are called now.
 pub const RENAMED: &[(&str, &str)] = &[
     ("basis", "spline_basis"),
@@ -267,47 +175,9 @@ pub const RENAMED: &[(&str, &str)] = &[
     ("theta", "growth_exponent"),
 ];
 
-impl ModelSpec {
-    /// The names of parameters that are given and that this family does not have, as a list.
-    pub(super) fn foreign(&self, has: impl Fn(ParameterGroup) -> bool) -> String {
-        let mut names = String::new();
-        // The method that leaves the choice to the planner is one that every model has.
-        let auto =
-            |(info, value): &(&ParameterInfo, String)| info.name == "method" && value == "auto";
-        let given = self.given();
-        for (info, _) in given.iter().filter(|given| !has(given.0.group) && !auto(given)) {
-            let comma = if names.is_empty() { "" } else { ", " };
-            write!(names, "{comma}{}", info.name).expect("a string");
-        }
-        names
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_parameter_can_be_given_by_name_and_is_listed() {
-        for info in PARAMETERS {
-            let mut spec = ModelSpec::new(Family::Kan);
-            let value = match info.kind {
-                ParameterKind::Number => ParameterValue::Number(0.5),
-                ParameterKind::Count => ParameterValue::Count(3),
-                ParameterKind::Counts => ParameterValue::Counts(vec![3, 2]),
-                ParameterKind::Word => ParameterValue::Word("a".into()),
-            };
-            spec.set(info.name, value).unwrap();
-            let given = spec.given();
-            assert_eq!(given.len(), 1);
-            assert_eq!(given[0].0, info);
-            assert_ne!(spec, ModelSpec::new(Family::Kan));
-        }
-        let mut spec = ModelSpec::new(Family::Kan);
-        let error = spec.set("ridge", ParameterValue::Word("much".into())).unwrap_err();
-        assert_eq!(error.to_string(), "ridge must be a number, but is \"much\"");
-        assert!(spec.set("magic", ParameterValue::Count(1)).is_err());
-    }
 
     /// A name that is free to be used again would hide the sentence that names the new one.
     #[test]
