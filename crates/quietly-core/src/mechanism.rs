@@ -185,25 +185,7 @@ pub fn event(sampler: Sampler, stages: &[Stage]) -> Result<Event, Error> {
     let full = |stage: &Stage| stage.all_rows || sampler == Sampler::FullBatch;
     sound::sound(sampler, stages)?;
     let (every, some): (Vec<&Stage>, Vec<&Stage>) = stages.iter().partition(|stage| full(stage));
-    let mu = some.iter().map(|stage| stage.mu()).fold(0.0, f64::max);
-    // Rounded to the safe side.
-    let noise = (1.0 - 1e-12) / mu;
-    let sums = |c: &PlannedRelease| matches!(c.mechanism, Mechanism::Gaussian { .. });
-    let sampled = match sampler {
-        Sampler::FullBatch => None,
-        Sampler::BallsAndBins { .. } | Sampler::Cyclic { .. } | Sampler::FixedSize { .. } => {
-            Some(descent(sampler, &some)?)
-        }
-        Sampler::Poisson { .. } if !some.iter().all(|s| s.releases.iter().all(sums)) => {
-            Some(descent(sampler, &some)?)
-        }
-        Sampler::RandomAllocation { steps } => Some(Event::random_allocation(steps, 1, noise)?),
-        Sampler::Poisson { steps, rate } => Some(Event::poisson(rate, noise)?.repeat(steps)?),
-        Sampler::Partition { .. } | Sampler::OrderedPartition { .. } => {
-            let part = |stage: &&Stage| stage.event(1);
-            Some(Event::disjoint(some.iter().map(part).collect::<Result<_, _>>()?)?)
-        }
-    };
+    let sampled = sampler.event(&some)?;
     let mut events: Vec<Event> =
         every.iter().map(|stage| stage.event(stage.steps)).collect::<Result<_, _>>()?;
     events.extend(sampled);
@@ -252,6 +234,11 @@ impl Stage {
             (false, 1) => String::new(),
             (false, times) => format!(", in which a row may be {times} times"),
         }
+    }
+
+    /// Whether all of it is sums with Gaussian noise of their own.
+    fn is_gaussian(&self) -> bool {
+        self.releases.iter().all(|c| matches!(c.mechanism, Mechanism::Gaussian { .. }))
     }
 
     /// So many of these steps on the same rows.

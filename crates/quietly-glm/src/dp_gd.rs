@@ -181,19 +181,11 @@ fn descend(
     descent.run(start, &mut gradient, run.releaser, report)
 }
 
-/// The share of rows that a step sees.
-fn rate(sampler: Sampler) -> f64 {
-    match sampler {
-        Sampler::Poisson { rate, .. } => rate,
-        _ => 1.0,
-    }
-}
-
 /// The weights after a descent.
 fn fit(run: &mut Fitting<'_, '_>, backend: &mut dyn Backend) -> Result<Vec<f64>, Error> {
     let (problem, gradient) = (run.problem, Gradient::new(run, backend)?);
     let steps = problem.steps.expect("was planned");
-    let seen = run.rows * rate(run.plan.sampler);
+    let seen = run.rows * run.plan.sampler.share();
     let sensitivity = gradient.sum.sensitivity();
     let deviation = run.releaser.noise(GRADIENT) * sensitivity.bound * sensitivity.unit / seen;
     let step = match problem.step_size {

@@ -14,7 +14,7 @@ use quietly_engine::error::Error;
 use super::{
     architecture::{LastLayer, NetworkLoss, NetworkShape},
     config::{Alternative, NetworkNoise},
-    planning::{Sampling, noise},
+    planning::noise,
 };
 
 /// Steps without any noise.
@@ -34,6 +34,49 @@ const BATCHES: u64 = 20;
 const PASSES: u64 = 10;
 /// What a run may read, rows times steps: for as few full batches as there may be, and for more.
 const AFFORDABLE: (f64, f64) = (2e8, 2e7);
+
+/// How rows come to steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    /// All of them in every step.
+    Full,
+    /// Each by a coin of its own.
+    Poisson,
+    /// Each in one step of every pass, drawn once in secret.
+    Bins,
+    /// The same, without counting on the secret.
+    Cyclic,
+    /// So many in every step, drawn anew.
+    FixedSize,
+}
+
+impl Sampling {
+    /// The word for it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Sampling::Full => "full",
+            Sampling::Poisson => "poisson",
+            Sampling::Bins => "bins",
+            Sampling::Cyclic => "cyclic",
+            Sampling::FixedSize => "fixed-size",
+        }
+    }
+
+    /// What keywords there are.
+    pub const KEYWORDS: &str = "full-batch, poisson, balls-and-bins, cyclic or fixed-size";
+
+    /// What a keyword stands for.
+    pub fn named(keyword: &str) -> Option<Self> {
+        Some(match keyword {
+            "full-batch" => Sampling::Full,
+            "poisson" => Sampling::Poisson,
+            "balls-and-bins" => Sampling::Bins,
+            "cyclic" => Sampling::Cyclic,
+            "fixed-size" => Sampling::FixedSize,
+            _ => return None,
+        })
+    }
+}
 
 /// What a user may ask for.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +115,7 @@ impl Candidate {
 
     /// The share of rows that a step sees.
     pub(super) fn share(&self) -> f64 {
-        super::train::share(self.sampler)
+        self.sampler.share()
     }
 
     /// √V.

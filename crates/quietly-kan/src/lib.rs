@@ -17,9 +17,10 @@
 
 pub use self::{
     architecture::{Input, LastLayer, NetworkLoss, NetworkShape},
+    auto_config::Sampling,
     config::{Alternative, Average, KanConfig, NetworkNoise},
     model::KanModel,
-    planning::{Clip, Kan, Sampling},
+    planning::{Clip, Kan},
     query::NetworkQuery,
     recommend::{ENOUGH_ROWS, rows_for_each_feature},
 };

@@ -14,7 +14,7 @@ use quietly_engine::{
 
 use super::{
     architecture::{LastLayer, NetworkLoss, NetworkShape},
-    auto_config::{self, Candidate},
+    auto_config::{self, Candidate, Sampling},
     config::{Average, KanConfig, NetworkNoise},
     network::Network,
     train::GRADIENT,
@@ -36,21 +36,6 @@ pub struct Kan {
     seed: u64,
 }
 
-/// How rows come to steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sampling {
-    /// All of them in every step.
-    Full,
-    /// Each by a coin of its own.
-    Poisson,
-    /// Each in one step of every pass, drawn once in secret.
-    Bins,
-    /// The same, without counting on the secret.
-    Cyclic,
-    /// So many in every step, drawn anew.
-    FixedSize,
-}
-
 /// Where gradients are cut.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Clip {
@@ -60,19 +45,6 @@ pub enum Clip {
     At(f64),
     /// Where no gradient can reach: the theory's choice, at a price in noise. For two layers of which the last is fixed.
     Never,
-}
-
-impl Sampling {
-    /// The word for it.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Sampling::Full => "full",
-            Sampling::Poisson => "poisson",
-            Sampling::Bins => "bins",
-            Sampling::Cyclic => "cyclic",
-            Sampling::FixedSize => "fixed-size",
-        }
-    }
 }
 
 impl Kan {

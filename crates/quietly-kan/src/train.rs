@@ -90,7 +90,7 @@ fn fit(training: &KanConfig, run: Run<'_, '_>) -> Result<KanModel, Error> {
     if training.noise == NetworkNoise::Tree {
         releaser.aggregate_by_tree(GRADIENT);
     }
-    let batch = rows * share(plan.sampler);
+    let batch = rows * plan.sampler.share();
     let start = network.weights();
     let mut update = Momentum::new(training, start.clone(), batch * training.clip);
     let mut descent = Descent {
@@ -120,18 +120,6 @@ impl ClippedGradient for Gradient<'_> {
         let query = NetworkQuery::gradients(self.network, self.range, at.clip);
         let gradient = run_query(self.backend, releaser, &Batch::step(at.step), &query)?.sum();
         Ok(StepSum { gradient, norms: None })
-    }
-}
-
-/// The share of rows that a step sees.
-pub(super) fn share(sampler: Sampler) -> f64 {
-    match sampler {
-        Sampler::Poisson { rate, .. } => rate,
-        Sampler::BallsAndBins { bins, .. } => 1.0 / bins as f64,
-        Sampler::Cyclic { period, .. } => 1.0 / period as f64,
-        Sampler::Partition { steps } => 1.0 / steps as f64,
-        Sampler::FixedSize { batch, rows, .. } => batch as f64 / rows as f64,
-        _ => 1.0,
     }
 }
 

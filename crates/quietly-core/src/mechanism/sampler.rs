@@ -1,8 +1,11 @@
 //! Which rows a step sees: the sampler, as the accountant sees it.
 use std::fmt;
 
-use quietly_accounting::Participation;
+use quietly_accounting::{Event, Participation};
 use serde::{Deserialize, Serialize};
+
+use super::{Stage, descent};
+use crate::error::Error;
 
 /// Which rows a step sees: the sampler, as the accountant sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,6 +78,59 @@ impl Sampler {
             Sampler::BallsAndBins { bins, passes } => Some(bins.saturating_mul(passes)),
             Sampler::Cyclic { period, passes } => Some(period.saturating_mul(passes)),
         }
+    }
+
+    /// The share of rows that a step sees, on average.
+    pub fn share(self) -> f64 {
+        match self {
+            Sampler::FullBatch => 1.0,
+            Sampler::RandomAllocation { steps }
+            | Sampler::Partition { steps }
+            | Sampler::OrderedPartition { steps } => 1.0 / steps as f64,
+            Sampler::Poisson { rate, .. } => rate,
+            Sampler::BallsAndBins { bins, .. } => 1.0 / bins as f64,
+            Sampler::Cyclic { period, .. } => 1.0 / period as f64,
+            Sampler::FixedSize { batch, rows, .. } => batch as f64 / rows as f64,
+        }
+    }
+
+    /// What the stages of its steps amount to, found sound; none if there are no steps but over all rows.
+    pub(super) fn event(self, stages: &[&Stage]) -> Result<Option<Event>, Error> {
+        let mu = stages.iter().map(|stage| stage.mu()).fold(0.0, f64::max);
+        // Rounded to the safe side.
+        let noise = (1.0 - 1e-12) / mu;
+        Ok(match self {
+            Sampler::FullBatch => None,
+            _ if self.is_descent(stages) => Some(descent(self, stages)?),
+            Sampler::RandomAllocation { steps } => Some(Event::random_allocation(steps, 1, noise)?),
+            Sampler::Poisson { steps, rate } => Some(Event::poisson(rate, noise)?.repeat(steps)?),
+            Sampler::Partition { .. } | Sampler::OrderedPartition { .. } => {
+                let part = |stage: &&Stage| stage.event(1);
+                Some(Event::disjoint(stages.iter().map(part).collect::<Result<_, _>>()?)?)
+            }
+            Sampler::BallsAndBins { .. } | Sampler::Cyclic { .. } | Sampler::FixedSize { .. } => {
+                unreachable!("always a descent")
+            }
+        })
+    }
+
+    /// Whether these stages have a price as one sum in every step, all of them one event, and no other.
+    pub(super) fn is_descent(self, stages: &[&Stage]) -> bool {
+        match self {
+            Sampler::BallsAndBins { .. } | Sampler::Cyclic { .. } | Sampler::FixedSize { .. } => {
+                true
+            }
+            Sampler::Poisson { .. } => !stages.iter().all(|stage| stage.is_gaussian()),
+            Sampler::FullBatch
+            | Sampler::RandomAllocation { .. }
+            | Sampler::Partition { .. }
+            | Sampler::OrderedPartition { .. } => false,
+        }
+    }
+
+    /// Whether a row meets the questions of one part only, and pays for those.
+    pub(super) fn is_partition(self) -> bool {
+        matches!(self, Sampler::Partition { .. } | Sampler::OrderedPartition { .. })
     }
 
     /// In which steps a row takes part, for noise that is mixed from step to step.

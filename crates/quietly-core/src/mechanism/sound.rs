@@ -30,20 +30,13 @@ pub(super) fn sound(sampler: Sampler, stages: &[Stage]) -> Result<(), Error> {
     let mixed = |s: &Stage| {
         s.releases.iter().any(|c| matches!(c.mechanism, Mechanism::CorrelatedGaussian { .. }))
     };
-    let gaussian =
-        |s: &Stage| s.releases.iter().all(|c| matches!(c.mechanism, Mechanism::Gaussian { .. }));
-    let descends = match sampler {
-        Sampler::BallsAndBins { .. } | Sampler::Cyclic { .. } | Sampler::FixedSize { .. } => true,
-        Sampler::Poisson { .. } => !sampled().all(gaussian),
-        _ => false,
-    };
+    let descends = sampler.is_descent(&sampled().collect::<Vec<_>>());
     let one = |s: &Stage| s.releases.len() == 1 && s.releases[0].times == 1;
-    let sum = |s: &Stage| gaussian(s) || mixed(s);
+    let sum = |s: &Stage| s.is_gaussian() || mixed(s);
     let a_descent = sampled().count() == 1 && sampled().all(|s| one(s) && sum(s));
     told(!descends || a_descent, "several questions where there is one sum a step")?;
     // One part of a partition does not see all that its noise is mixed with.
-    let apart = matches!(sampler, Sampler::Partition { .. } | Sampler::OrderedPartition { .. });
-    told(!(apart && sampled().any(mixed)), "noise that is mixed across parts")?;
+    told(!(sampler.is_partition() && sampled().any(mixed)), "noise that is mixed across parts")?;
     let alone = stages.iter().filter(|s| mixed(s)).all(one);
     told(alone, "sums with mixed noise beside others")
 }

@@ -46,17 +46,7 @@ pub(super) fn size(count: u64) -> usize {
 }
 
 pub(super) fn sampler(how: &str) -> Result<Sampling, Error> {
-    Ok(match how {
-        "full-batch" => Sampling::Full,
-        "poisson" => Sampling::Poisson,
-        "balls-and-bins" => Sampling::Bins,
-        "cyclic" => Sampling::Cyclic,
-        "fixed-size" => Sampling::FixedSize,
-        _ => {
-            let want = "full-batch, poisson, balls-and-bins, cyclic or fixed-size";
-            return Err(unknown("sampler", want, how));
-        }
-    })
+    Sampling::named(how).ok_or_else(|| unknown("sampler", Sampling::KEYWORDS, how))
 }
 
 pub(super) fn average(which: &str) -> Result<Average, Error> {
