@@ -36,6 +36,8 @@ class _Private(_Coefficients, BaseEstimator):
     """What all estimators share. ``__init__`` stores; everything else happens in ``fit``."""
 
     _family: str
+    # Which model files it opens: their link, and whether it is a network.
+    _links: tuple[tuple[str, bool], ...]
     _regresses: bool = False
 
     def __new__(cls, *args: Any, **given: Any) -> Self:

@@ -16,16 +16,10 @@ __all__ = ["load"]
 
 # By the link of the model, and whether it is a network.
 _KINDS: dict[tuple[str, bool], type[_Private]] = {
-    ("linear", False): models.LinearRegression,
-    ("relu", False): models.ReLURegression,
-    ("robust", False): models.HuberRegressor,
-    ("quantile", False): models.QuantileRegressor,
-    ("logistic", False): models.LogisticRegression,
-    ("softmax", False): models.LogisticRegression,
-    ("svm", False): models.LinearSVC,
-    ("logistic", True): models.KANClassifier,
-    ("softmax", True): models.KANClassifier,
-    ("robust", True): models.KANRegressor,
+    link: kind
+    for kind in vars(models).values()
+    if isinstance(kind, type) and issubclass(kind, _Private)
+    for link in vars(kind).get("_links", ())
 }
 
 

@@ -14,6 +14,7 @@ class LinearRegression(_Regressor):
     """A weighted sum of the features, by least squares."""
 
     _family = "linear"
+    _links = (("linear", False),)
 
     def __init__(
         self,
@@ -64,6 +65,7 @@ class ReLURegression(_Regressor):
     """A weighted sum of the features, or 0 where that is negative."""
 
     _family = "relu"
+    _links = (("relu", False),)
 
     def __init__(
         self,
@@ -108,6 +110,7 @@ class QuantileRegressor(_Regressor):
     """A weighted sum that a share ``quantile`` of the targets lies below."""
 
     _family = "quantile"
+    _links = (("quantile", False),)
 
     def __init__(
         self,
@@ -160,6 +163,7 @@ class HuberRegressor(_Regressor):
     """A weighted sum that outliers hardly move: `quietly fit robust`."""
 
     _family = "robust"
+    _links = (("robust", False),)
 
     def __init__(
         self,
@@ -210,6 +214,7 @@ class LogisticRegression(_Probable):
     """Two or more classes, with probabilities."""
 
     _family = "logistic"
+    _links = (("logistic", False), ("softmax", False))
 
     def __init__(
         self,
@@ -260,6 +265,7 @@ class LinearSVC(_Classifier):
     """Two classes, separated by a margin."""
 
     _family = "svm"
+    _links = (("svm", False),)
 
     def __init__(
         self,
@@ -324,6 +330,7 @@ class KANClassifier(_Probable):
     """Classes, by a Kolmogorov-Arnold network."""
 
     _family = "kan"
+    _links = (("logistic", True), ("softmax", True))
 
     def __init__(
         self,
@@ -386,6 +393,7 @@ class KANRegressor(_Regressor):
     """A number, by a Kolmogorov-Arnold network."""
 
     _family = "kan"
+    _links = (("robust", True),)
 
     def __init__(
         self,
