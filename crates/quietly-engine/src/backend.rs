@@ -139,7 +139,8 @@ fn bucket(data: Dataset<'_>, places: impl IntoIterator<Item = u64>, first: u64) 
 /// Whether rows that are in these many groups, or in none, can be told apart by the steps of a draw.
 fn check_groups(draw: &Draw, groups: usize) -> Result<(), Error> {
     let good = match draw.sampler() {
-        Sampler::FullBatch | Sampler::Poisson { .. } => true,
+        Sampler::FixedSize { .. } => false,
+        by_step if by_step.is_drawn_by_step() => true,
         _ => draw.groups() == Some(groups as u64),
     };
     Error::ensure(good, "table", "grouped by the steps of the plan", "grouped otherwise")

@@ -94,6 +94,18 @@ impl Sampler {
         }
     }
 
+    /// Whether every step is drawn on its own, so that rows are in no groups that the steps share.
+    pub fn is_drawn_by_step(self) -> bool {
+        match self {
+            Sampler::FullBatch | Sampler::Poisson { .. } | Sampler::FixedSize { .. } => true,
+            Sampler::RandomAllocation { .. }
+            | Sampler::Partition { .. }
+            | Sampler::OrderedPartition { .. }
+            | Sampler::BallsAndBins { .. }
+            | Sampler::Cyclic { .. } => false,
+        }
+    }
+
     /// What the stages of its steps amount to, found sound; none if there are no steps but over all rows.
     pub(super) fn event(self, stages: &[&Stage]) -> Result<Option<Event>, Error> {
         let mu = stages.iter().map(|stage| stage.mu()).fold(0.0, f64::max);

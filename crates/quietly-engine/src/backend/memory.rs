@@ -67,10 +67,10 @@ impl Backend for InMemory<'_> {
         let (data, threads) = (self.data.as_ref(), self.threads);
         self.steps = Some(match draw.sampler() {
             Sampler::FullBatch => Steps::All,
-            Sampler::Poisson { .. } => Steps::Sampled(draw.clone()),
             Sampler::FixedSize { .. } => {
                 Steps::Ordered(data.map(|data| draw.batches(data.records())))
             }
+            by_step if by_step.is_drawn_by_step() => Steps::Sampled(draw.clone()),
             _ => Steps::Grouped(data.map(|data| allocate(data.dense(), draw, threads))),
         });
         Ok(())
@@ -157,10 +157,10 @@ impl Backend for Borrowed<'_> {
         let (picks, threads) = (self.picks.as_ref(), self.threads);
         self.steps = Some(match draw.sampler() {
             Sampler::FullBatch => Steps::All,
-            Sampler::Poisson { .. } => Steps::Sampled(draw.clone()),
             Sampler::FixedSize { .. } => {
                 Steps::Ordered(picks.map(|picks| draw.batches(picks.rows())))
             }
+            by_step if by_step.is_drawn_by_step() => Steps::Sampled(draw.clone()),
             _ => Steps::Grouped(picks.map(|picks| places(picks.rows(), draw, threads))),
         });
         Ok(())

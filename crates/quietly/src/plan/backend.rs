@@ -98,10 +98,7 @@ impl Plan {
         };
         let independent = independent && !releases.clone().any(mixed);
         Error::ensure(independent, "checkpoint", want, "given")?;
-        let drawn_by_step = match self.sampler() {
-            Sampler::FullBatch | Sampler::Poisson { .. } | Sampler::FixedSize { .. } => true,
-            _ => allocation.is_some(),
-        };
+        let drawn_by_step = self.sampler().is_drawn_by_step() || allocation.is_some();
         let want = "left out, or the table partitioned: a resumed run would draw the groups of the rows again";
         Error::ensure(drawn_by_step, "checkpoint", want, "given")
     }
