@@ -31,12 +31,13 @@
 //! [arXiv:2004.07223]: https://arxiv.org/abs/2004.07223
 //! [arXiv:1908.10530]: https://arxiv.org/abs/1908.10530
 //! [arXiv:1808.00087]: https://arxiv.org/abs/1808.00087
+use closed_form::{exponential, laplace};
+use sampled::Sampled;
+
 use crate::{
     error::Error,
     event::{Event, Kind, Neighbours},
 };
-use closed_form::{exponential, laplace};
-use sampled::Sampled;
 
 mod closed_form;
 mod fractional_order;

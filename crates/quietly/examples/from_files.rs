@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let budget = Budget::usual(1.0, None, schema.rows)?;
     let plan = ModelSpec::new(Family::Linear).plan(&encoding, schema.rows, budget)?;
 
-    // FitInput the file and adds noise. A `Ledger` in place of `without_ledger` adds up what is spent.
+    // Reads the file and adds noise. A `Ledger` in place of `without_ledger` adds up what is spent.
     let on_progress = &mut |_| ControlFlow::Continue(());
     let paid = Paid::without_ledger(Key::from_os()?);
     let model = plan.fit(&source, &encoding, &schema.unit, paid, 2, on_progress)?;

@@ -1,6 +1,7 @@
+use Neighbours::{AddRemove, ReplaceOne};
+
 use super::*;
 use crate::correlated::{CorrelatedGaussian, Participation, Strategy};
-use Neighbours::{AddRemove, ReplaceOne};
 
 /// Draws that need no crate: a fixed stream of uniform numbers.
 struct Draws(u64);

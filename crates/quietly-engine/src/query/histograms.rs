@@ -15,7 +15,7 @@ pub struct TargetHistogram {
     pub bins: TargetBins,
 }
 
-/// Bins of targets.
+/// Grid of targets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum TargetBins {
     /// Of their absolute values, between these thresholds.

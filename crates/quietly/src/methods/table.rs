@@ -379,7 +379,7 @@ methods! {
             assumes: "features with public ranges",
             guarantee: "sums of clipped gradients under the sampler of the plan: a certified upper bound",
             when: "where sums of functions of single features do not do",
-            from: "Wang et al.: Population Risk Bounds for Kolmogorov-Arnold Networks KanModel by DP-SGD with Correlated Noise",
+            from: "Wang et al.: Population Risk Bounds for Kolmogorov-Arnold Networks Trained by DP-SGD with Correlated Noise",
         };
     }
 }
