@@ -5,7 +5,7 @@ use quietly_core::{
     privacy_plan::PrivacyPlan,
 };
 use quietly_engine::{
-    algorithm::{Access, Algorithm, Run, Shape},
+    algorithm::{Access, Algorithm, Planned, Run, Shape},
     error::Error,
     link::Link,
 };
@@ -18,11 +18,11 @@ use quietly_linear::{
     full_batch::FullBatch,
     least_squares::LeastSquares,
     one_pass::OnePass,
-    papers::{AdaSsp, BoostedAdaSsp, Recipe, TukeyEm},
+    papers::{AdaSsp, BoostedAdaSsp, Recipe, TukeyEm, check_width, tukey_em_warning},
 };
 use serde::{Deserialize, Serialize};
 
-use crate::methods::Method;
+use crate::{methods::Method, plan::Plan};
 
 /// An algorithm with its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -198,6 +198,23 @@ impl AnyAlgorithm {
         }
     }
 
+    /// The plan of a method that solves for its weights in closed form; none for other methods.
+    pub(crate) fn closed_form(
+        method: Method,
+        shape: Shape,
+        budget: Budget,
+    ) -> Option<Result<Plan, Error>> {
+        Some(match method {
+            Method::AdaSsp => closed_form(AdaSsp {}, shape, budget).map(Into::into),
+            Method::BoostedAdaSsp => closed_form(BoostedAdaSsp {}, shape, budget).map(Into::into),
+            Method::TukeyEm => closed_form(TukeyEm {}, shape, budget).map(|mut planned| {
+                planned.warnings.extend(tukey_em_warning(&planned));
+                planned.into()
+            }),
+            _ => return None,
+        })
+    }
+
     /// Its name as people type it, under a budget.
     pub fn method(&self, budget: Budget) -> Method {
         match self {
@@ -224,4 +241,16 @@ impl AnyAlgorithm {
             AnyAlgorithm::Kan(_) => Method::Kan,
         }
     }
+}
+
+/// Plans an algorithm whose accuracy nothing is said of.
+fn closed_form<A: Algorithm>(
+    algorithm: A,
+    shape: Shape,
+    budget: Budget,
+) -> Result<Planned<A>, Error> {
+    check_width(shape)?;
+    let privacy = algorithm.plan(shape, budget)?;
+    let planned = Planned::new(algorithm, shape, privacy);
+    Ok(Planned { expected_loss: f64::INFINITY, ..planned })
 }

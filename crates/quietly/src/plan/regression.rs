@@ -12,11 +12,11 @@ use quietly_linear::{
     full_batch::FullBatch,
     least_squares::LeastSquares,
     one_pass::{self, OnePass},
-    papers::{self, AdaSsp, BoostedAdaSsp, Paper, Parameters, TukeyEm},
+    papers::{self, Paper, Parameters},
 };
 
 use super::Plan;
-use crate::methods::Method;
+use crate::{any_algorithm::AnyAlgorithm, methods::Method};
 
 /// Tables that would take more than this are streamed, unless one asks otherwise.
 const IN_MEMORY: f64 = 8e9;
@@ -136,15 +136,9 @@ impl Regression {
             return Ok(papers::plan(name, self.link, shape, budget, &self.parameters)?.into());
         }
         self.parameters.none(method == Method::OnePass)?;
-        match method {
-            Method::AdaSsp => closed_form(AdaSsp {}, shape, budget).map(Into::into),
-            Method::BoostedAdaSsp => closed_form(BoostedAdaSsp {}, shape, budget).map(Into::into),
-            Method::TukeyEm => {
-                let mut planned = closed_form(TukeyEm {}, shape, budget)?;
-                planned.warnings.extend(papers::tukey_em_warning(&planned));
-                Ok(planned.into())
-            }
-            _ => self.default(method, shape, budget, mu),
+        match AnyAlgorithm::closed_form(method, shape, budget) {
+            Some(plan) => plan,
+            None => self.default(method, shape, budget, mu),
         }
     }
 
@@ -175,18 +169,6 @@ impl Regression {
         let outlook = Outlook::new(shape, budget, mu, 1.0);
         Ok(outlook.of(reach, Planned::new(full_batch, shape, privacy)).into())
     }
-}
-
-/// Plans an algorithm whose accuracy nothing is said of.
-fn closed_form<A: Algorithm>(
-    algorithm: A,
-    shape: Shape,
-    budget: Budget,
-) -> Result<Planned<A>, Error> {
-    papers::check_width(shape)?;
-    let privacy = algorithm.plan(shape, budget)?;
-    let planned = Planned::new(algorithm, shape, privacy);
-    Ok(Planned { expected_loss: f64::INFINITY, ..planned })
 }
 
 /// What to expect of the default regressions: public numbers alone.
