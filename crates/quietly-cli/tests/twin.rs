@@ -37,7 +37,7 @@ fn expanded_features_are_planned_fitted_saved_and_predicted_with() {
     assert!(said.contains("on 4 features (5 splines for each number: 12 in all)"), "{said}");
     assert!(said.contains("next: quietly fit logistic") && said.contains(" --expand splines=5"));
     let plan = folder.json(&format!("plan logistic s.toml {} --expand fourier=20", &INSIDE[16..]));
-    assert_eq!((&plan["expansion"]["by"], &plan["width"]), (&json!("waves"), &json!(20)));
+    assert_eq!((&plan["expansion"]["by"], &plan["width"]), (&json!("fourier"), &json!(20)));
 
     let accuracy = |flags: &str| {
         folder.good(&format!("fit logistic t.csv {INSIDE} --seed 1 --output m.quietly{flags}"));

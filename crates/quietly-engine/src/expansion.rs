@@ -51,6 +51,7 @@ pub enum Expansion {
     },
     /// √(2/D)·cos(⟨w, x⟩ + b) for D random w and b: Rahimi and Recht, *Random Features for Large-Scale Kernel Machines*, NIPS
     /// 2007. Their inner products are near exp(-‖x - x'‖²/(2·width²)).
+    #[serde(rename = "fourier")]
     RandomFourier {
         /// How many features there are.
         inputs: usize,
@@ -84,7 +85,7 @@ impl Expansion {
     pub fn name(&self) -> &'static str {
         match self {
             Expansion::Splines { .. } => "splines",
-            Expansion::RandomFourier { .. } => "waves",
+            Expansion::RandomFourier { .. } => "fourier",
         }
     }
 

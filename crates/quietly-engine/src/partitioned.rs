@@ -179,7 +179,7 @@ impl PartitionedTable {
         let from = source.files().map(Into::into).collect();
         let (parts_of, _lock) = (Vec::new(), lock.map(Arc::new));
         let prepared = PartitionedTable {
-            quietly_prepared: 1,
+            quietly_prepared: 2,
             allocation,
             from,
             parts: parts_of,
@@ -234,7 +234,7 @@ impl PartitionedTable {
         let prepared: PartitionedTable = serde_json::from_str(&text).map_err(|_| other())?;
         let steps = prepared.allocation.steps;
         let fits = |part: &Vec<u64>| part.len() as u64 == steps;
-        if prepared.quietly_prepared != 1
+        if prepared.quietly_prepared != 2
             || !STEPS.contains(&steps)
             || !prepared.parts.iter().all(fits)
         {

@@ -208,3 +208,28 @@ fn bare(line: &str, names: &[String]) -> bool {
             && section(pair[1])
     })
 }
+
+/// Whoever follows a page to a file finds it.
+#[test]
+fn files_that_pages_name_are_there() {
+    let (mut named, mut missing) = (0, Vec::new());
+    for (path, text) in
+        sources().into_iter().filter(|(path, _)| path.extension().is_some_and(|e| e == "md"))
+    {
+        // A changelog tells of its time.
+        if path.ends_with("CHANGELOG.md") {
+            continue;
+        }
+        for word in text.split('`').skip(1).step_by(2) {
+            let is_file = word.starts_with("crates/") && word.ends_with(".rs");
+            if is_file && !word.contains("NAME") {
+                named += 1;
+                if !root().join(word).exists() {
+                    missing.push(format!("{}: {word}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(named > 20, "only {named} files are named");
+    assert!(missing.is_empty(), "{missing:#?}");
+}

@@ -114,6 +114,9 @@ impl Model {
         if value["version"].as_u64() < Some(VERSION) {
             v3::rewrite_plan(&mut value["plan"]);
             v3::rewrite_certificate(&mut value["certificate"]);
+            if let Some(expansion) = value.get_mut("expansion") {
+                v3::rename(expansion);
+            }
         }
         let mut model: Model = serde_json::from_value(value).map_err(|e| wrong(e.to_string()))?;
         model.check().and_then(|()| model.agree()).map_err(|why| wrong(why.into()))?;

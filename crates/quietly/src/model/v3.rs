@@ -17,7 +17,8 @@ const FIELDS: [(&str, &str); 8] = [
 ];
 
 /// Words that fields hold, then and now.
-const WORDS: [(&str, &str, &str); 10] = [
+const WORDS: [(&str, &str, &str); 11] = [
+    ("by", "waves", "fourier"),
     ("mechanism", "selection", "exponential"),
     ("mechanism", "mixed", "correlated-gaussian"),
     ("mechanism", "promise", "approximate-dp"),
@@ -55,7 +56,7 @@ pub(crate) fn rewrite_certificate(certificate: &mut Value) {
 }
 
 /// Puts today's names in place of those of the time, in all objects within.
-fn rename(value: &mut Value) {
+pub(crate) fn rename(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(rename),
         Value::Object(fields) => {

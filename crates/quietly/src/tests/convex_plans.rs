@@ -183,9 +183,9 @@ fn nonsense_in_a_plan_buys_nothing() {
     assert!(edited(&plan, &|_| {}).is_ok());
     // A choice of negative price would pay for a dear minimiser.
     let negative = |file: &mut serde_json::Value| {
-        file["stages"][0]["charges"][0]["add_remove"] = (-90.0).into();
-        file["stages"][0]["charges"][0]["replace_one"] = (-90.0).into();
-        file["stages"][1]["charges"][0]["epsilon"] = 90.5.into();
+        file["stages"][0]["releases"][0]["add_remove"] = (-90.0).into();
+        file["stages"][0]["releases"][0]["replace_one"] = (-90.0).into();
+        file["stages"][1]["releases"][0]["epsilon"] = 90.5.into();
     };
     assert!(edited(&plan, &negative).is_err());
 
