@@ -52,7 +52,7 @@ pub enum Participation {
     /// In every `bins`-th step from a first that each record draws uniformly, once ("balls and
     /// bins").
     BallsAndBins {
-        /// Steps in one pass.
+        /// Steps per epoch.
         bins: u64,
     },
     /// In batches of fixed size that hold this share of the records.

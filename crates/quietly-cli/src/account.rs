@@ -118,12 +118,12 @@ fn tell(
     let found = screen.bold(&format!("{name} {}", format::between(answer)));
     screen.say(&format!("{found} {at} ({})", answer.neighbours.name()))?;
     let promise = match (answer.upper.is_finite(), answer.failure > 0.0) {
-        (false, _) => "nothing finite can be promised for this run.",
+        (false, _) => "no finite bound is known for this run.",
         (true, false) => {
-            "the upper end is proven and may be promised; the lower end is what some tables really leak."
+            "the upper end is a proven bound; the lower end is what some tables really leak."
         }
         (true, true) => {
-            "the upper end is a confidence limit and may be promised with it; the lower end is what some tables \
+            "the upper end is a bound with the stated confidence; the lower end is what some tables \
              really leak."
         }
     };

@@ -45,20 +45,20 @@ pub(crate) fn run(asked_for: &Compare, screen: &mut Screen) -> Result<(), Failur
         fields.extend([given, ("schemes".into(), schemes.into())]);
         return Ok(screen.say_json(&object)?);
     }
-    let passes = if epochs == 1 { "one pass".into() } else { format!("{epochs} passes") };
+    let passes = if epochs == 1 { "one epoch".into() } else { format!("{epochs} epochs") };
     screen.say(&format!(
         "noise multiplier {noise}, {steps} steps ({passes} of {pass}), {} {at}\n",
         neighbours.name()
     ))?;
-    screen.say(&format!("  {:<11}{name}", "scheme"))?;
+    screen.say(&format!("  {:<18} {name}", "scheme"))?;
     let most = rows.iter().map(|r| r.1.upper).filter(|x| x.is_finite()).fold(0.0, f64::max);
     for ((scheme, does, _), answer) in &rows {
         let range = format!("{} to {}", format::low(answer.lower), format::high(answer.upper));
         let full = (BAR * answer.upper / most).clamp(1.0, BAR);
         let bar = screen.tint(&format!("{:<16}", "█".repeat(full.round() as usize)));
-        screen.say(&format!("  {scheme:<11}{range:<18} {bar} {does}"))?;
+        screen.say(&format!("  {scheme:<18} {range:<18} {bar} {does}"))?;
     }
-    let text = "Each row is charged by its own theorem. Only the scheme that really draws the batches may be charged for.";
+    let text = "Each scheme is priced by its own theorem. Use the price of the scheme that really draws your batches.";
     screen.say(&format!("\n{}", format::wrap(text, "  ", WIDTH)))?;
     let flags = format!(
         "--sampling-rate {rate} --steps {steps} --epsilon 1 --delta 1e-5{}",
@@ -73,11 +73,11 @@ fn passes(rate: f64, steps: u64) -> Result<(u64, u64), Error> {
     Event::poisson(rate, 1.0)?.repeat(steps)?;
     let pass = (1.0 / rate).round();
     if (pass * rate - 1.0).abs() > 1e-9 {
-        let want = "one over a whole number of steps (0.01, 0.02, 0.05, ...), so that a pass can be compared";
+        let want = "one over a whole number of steps (0.01, 0.02, 0.05, ...), so that an epoch is a whole number of steps";
         return Err(Error::Parameter { name: "sampling_rate", want, got: rate });
     }
     if !steps.is_multiple_of(pass as u64) {
-        let want = "a whole number of passes of 1/rate steps, so that all schemes use each record equally often";
+        let want = "a whole number of epochs of 1/rate steps, so that all schemes use each row equally often";
         return Err(Error::Parameter { name: "steps", want, got: steps as f64 });
     }
     Ok((pass as u64, steps / pass as u64))
@@ -93,11 +93,11 @@ fn schemes(noise: f64, pass: u64, epochs: u64, steps: u64) -> Result<Vec<Row>, E
         ),
         (
             "random-allocation",
-            "own random step per pass",
+            "own random step per epoch",
             Event::random_allocation(pass, 1, noise)?.repeat(epochs)?,
         ),
         ("fixed-size", "batches of one size", Event::fixed_size(pass, 1, noise)?.repeat(steps)?),
-        ("shuffle", "shuffled, cut into blocks", Event::shuffled(pass, noise)?.repeat(epochs)?),
+        ("shuffle", "shuffled, split into blocks", Event::shuffled(pass, noise)?.repeat(epochs)?),
     ])
 }
 

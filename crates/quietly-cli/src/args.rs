@@ -37,9 +37,9 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Verb {
-    /// Write a made-up clinic to try everything on
+    /// Write a synthetic clinic to try everything on
     Example {
-        /// Where its three files go
+        /// The folder for its three files
         #[arg(default_value = ".")]
         folder: PathBuf,
         /// Print JSON
@@ -48,50 +48,50 @@ pub(crate) enum Verb {
     },
     /// Write a schema to fill in, from a table's header
     Init(Init),
-    /// Ranges for a schema: private at a price, or from a public file
+    /// Estimate ranges for a schema: privately, or from a public file
     Bounds(Bounds),
-    /// Whether a table holds what its schema says, at a price
+    /// Check privately whether a table matches its schema
     Check(Check),
-    /// Group a large table by secret step, so that a run reads it once
+    /// Group a Parquet table by random step, for one run of one pass
     Partition(Partition),
-    /// What a fit will do and cost, before any row is read
+    /// Show what a fit will do and cost; no row is read
     Plan(Box<PlanOnly>),
     /// Fit a private model and save it with its certificate
     Fit(Box<Fit>),
-    /// Every way to fit: what it assumes, why it is private, when to take it
+    /// List the methods: what each assumes, why it is private, when to use it
     Methods(Methods),
-    /// A prediction for every row
+    /// Predict the target of every row
     Predict(Predict),
-    /// How good a model is on a table
+    /// Score a model on a table
     Evaluate(Evaluate),
-    /// What a model promises, and why
+    /// Show the privacy certificate of a model
     Certificate(Show),
-    /// The same as one HTML page, for people who did not make it
+    /// Write the certificate as one HTML page, for people who approve a release
     Label(Label),
-    /// What a model has learnt: weights, or a network's curves
+    /// Show what a model has learnt: weights, or a network's curves
     Show(Look),
-    /// What may be spent on a table, and what was
+    /// Show or create the ledger of a table: its limit, and what was spent
     Budget(ledger::Account),
-    /// Methods side by side on a table that is public
+    /// Compare methods on a public table
     Compare(SideBySide),
-    /// Whether a signal can be learnt at a budget, and what would be enough
+    /// Show whether a signal can be learnt within a budget, and what would be enough
     Diagnose(Diagnose),
-    /// What a run costs: epsilon at a delta, or delta at an epsilon
+    /// Compute what a run costs: epsilon at a delta, or delta at an epsilon
     Account {
         #[command(subcommand)]
         what: Account,
     },
-    /// The least noise for a budget
+    /// Find the least noise for a budget
     Calibrate {
         #[command(subcommand)]
         what: Each<Sought, Sought, Sought, Budget>,
     },
-    /// What an attacker really sees, beside what was proven
+    /// Attack a method, and compare with the proven bound
     Audit {
         #[command(subcommand)]
         what: Audit,
     },
-    /// What an error code means
+    /// Explain an error code
     Explain {
         /// The code in brackets, such as A01; all codes are listed without one
         code: Option<String>,
@@ -164,7 +164,7 @@ pub(crate) trait Setting: Args {
 
 #[derive(Args, Debug)]
 pub(crate) struct Noise {
-    /// Standard deviation over what one record can add (its clip norm)
+    /// Noise multiplier: standard deviation over sensitivity (the clipping norm of a row)
     #[arg(long, value_name = "S")]
     noise_multiplier: Number,
 }
@@ -177,7 +177,7 @@ impl Setting for Noise {
 
 #[derive(Args, Debug)]
 pub(crate) struct Scale {
-    /// Scale of the noise over what one record can add, in the 1-norm
+    /// Scale of the noise over the 1-norm sensitivity
     #[arg(long, value_name = "B")]
     scale: Number,
 }
@@ -190,7 +190,7 @@ impl Setting for Scale {
 
 #[derive(Args, Debug)]
 pub(crate) struct EpsilonEach {
-    /// Each choice has weights exp(E score / 2D), a record moves scores by D
+    /// Epsilon of each release: its weights are exp(E score / 2D), D the sensitivity of the scores
     #[arg(long, value_name = "E")]
     epsilon_each: Number,
 }
@@ -213,10 +213,10 @@ impl Setting for Sought {
 
 #[derive(Args, Debug)]
 pub(crate) struct Question {
-    /// Ask for the epsilon at this delta
+    /// Compute the epsilon at this delta
     #[arg(long, value_name = "D")]
     pub(crate) delta: Option<Number>,
-    /// Ask for the delta at this epsilon
+    /// Compute the delta at this epsilon
     #[arg(long, value_name = "E")]
     pub(crate) epsilon: Option<Number>,
     #[command(flatten)]
@@ -225,10 +225,10 @@ pub(crate) struct Question {
 
 #[derive(Args, Debug)]
 pub(crate) struct Budget {
-    /// The epsilon that must not be exceeded
+    /// Privacy budget ε
     #[arg(long, value_name = "E")]
     pub(crate) epsilon: Number,
-    /// The delta at which it must hold
+    /// Privacy budget δ
     #[arg(long, value_name = "D")]
     pub(crate) delta: Number,
     #[command(flatten)]
@@ -239,10 +239,10 @@ pub(crate) struct Budget {
 pub(crate) struct Compare {
     #[command(flatten)]
     pub(crate) noise: Noise,
-    /// Chance of each record to join each step: 1 / (steps of a pass)
+    /// Sampling rate: 1 / (steps per epoch)
     #[arg(long, value_name = "Q")]
     pub(crate) sampling_rate: Number,
-    /// How many noisy sums are released: whole passes
+    /// Number of noisy sums that are released: whole epochs
     #[arg(long, value_name = "T")]
     pub(crate) steps: Count,
     #[command(flatten)]
@@ -251,7 +251,7 @@ pub(crate) struct Compare {
 
 #[derive(Args, Debug)]
 pub(crate) struct Common {
-    /// One record's difference: add-remove or replace-one
+    /// Neighbouring relation: add-remove or replace-one
     #[arg(long, value_name = "HOW", hide_possible_values = true, value_enum, default_value_t = Relation::AddRemove)]
     neighbours: Relation,
     /// Print JSON

@@ -30,19 +30,19 @@ pub(crate) enum Audit {
 /// What every attack is told.
 #[derive(Args, Debug)]
 struct Common {
-    /// The epsilon that is claimed; inf for no claim at all, in fits
+    /// The claimed epsilon; inf for no claim, in fits
     #[arg(long, value_name = "E")]
     epsilon: Number,
-    /// The delta at which it is claimed
+    /// The claimed delta
     #[arg(long, value_name = "D", default_value = "1e-5")]
     delta: Number,
-    /// One row's difference: add-remove (the usual) or replace-one
+    /// Neighbouring relation: add-remove or replace-one
     #[arg(long, value_name = "HOW", hide_possible_values = true, value_enum)]
     neighbours: Option<Relation>,
-    /// A fixed seed, to see the same again
+    /// A fixed seed, to repeat an audit
     #[arg(long, value_name = "N")]
     seed: Option<Count>,
-    /// Draw both kinds of scores into this file
+    /// Plot the scores of both groups to this SVG file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Print JSON
@@ -78,10 +78,10 @@ impl Common {
 /// A fit on tables that are made up.
 #[derive(Args, Debug)]
 struct Fits {
-    /// linear or relu; what the method can by default
+    /// linear or relu; by default what the method fits
     #[arg(long, value_name = "MODEL", hide_possible_values = true, value_enum)]
     model: Option<Kind>,
-    /// How many rows a table has
+    /// Number of rows of each table
     #[arg(long, value_name = "N", default_value = "500")]
     rows: Count,
 }
@@ -130,15 +130,15 @@ impl Fits {
 pub(crate) struct TracingArgs {
     #[command(flatten)]
     common: Common,
-    /// How the models are fitted: a name that `fit --method` takes
+    /// Method of the fits: a name that `fit --method` takes
     #[arg(long, value_name = "NAME", default_value = "auto")]
     method: String,
     #[command(flatten)]
     fits: Fits,
-    /// How many features a table has
+    /// Number of features of each table
     #[arg(long, value_name = "D", default_value = "50")]
     features: Count,
-    /// How many models are fitted: at least 20
+    /// Number of models: at least 20
     #[arg(long, value_name = "R", default_value = "40")]
     runs: Count,
 }
@@ -147,24 +147,24 @@ pub(crate) struct TracingArgs {
 pub(crate) struct CanaryArgs {
     #[command(flatten)]
     common: Common,
-    /// Look into a mechanism: gaussian, allocation or poisson
+    /// The mechanism to audit: gaussian, random-allocation or poisson
     #[arg(long, value_name = "NAME", hide_possible_values = true, value_enum, default_value_t = Inside::Gaussian)]
     mechanism: Inside,
-    /// How many noisy sums the mechanism releases; 1, or 20 if rows are sampled
+    /// Number of noisy sums that the mechanism releases; 1, or 20 if rows are sampled
     #[arg(long, value_name = "T")]
     steps: Option<Count>,
-    /// Break it on purpose: half-noise, shuffled-as-poisson or shuffled-as-allocation
+    /// Add a known bug: half-noise, shuffled-as-poisson or shuffled-as-allocation
     #[arg(long, value_name = "HOW", hide_possible_values = true, value_enum)]
     broken: Option<Mistake>,
-    /// Look at whole fits instead: a name that `fit --method` takes
+    /// Audit whole fits instead: a name that `fit --method` takes
     #[arg(long, value_name = "NAME", conflicts_with_all = ["mechanism", "steps", "broken"])]
     method: Option<String>,
     #[command(flatten)]
     fits: Fits,
-    /// How many features a table has
+    /// Number of features of each table
     #[arg(long, value_name = "D", default_value = "5")]
     features: Count,
-    /// How many runs with the canary, and as many without; 200000, or 2000 fits
+    /// Number of runs with the canary, and of runs without; 200000, or 2000 fits
     #[arg(long, value_name = "R")]
     runs: Option<Count>,
 }
@@ -172,6 +172,7 @@ pub(crate) struct CanaryArgs {
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum Inside {
     Gaussian,
+    #[value(name = "random-allocation", alias = "allocation")]
     Allocation,
     Poisson,
 }
@@ -266,7 +267,7 @@ fn canary(args: &CanaryArgs, screen: &mut Screen) -> Result<(), Failure> {
         let runs = usual(200_000)?;
         let release = |with, run| mechanism.release(with, run);
         let found = audit::canary(mechanism.claim(), runs, release, &mut watch);
-        (found, format!("{name} (noise {:.3})", mechanism.noise()), vec![], key)
+        (found, format!("{name} (noise multiplier {:.3})", mechanism.noise()), vec![], key)
     };
     drop(progress);
     let found = found?;
@@ -335,7 +336,7 @@ impl CanaryArgs {
         let sums = match scheme {
             Scheme::Full => format!("{steps} Gaussian sum{}", if steps == 1 { "" } else { "s" }),
             Scheme::Allocation => format!("one of {steps} sums, drawn at random"),
-            _ => format!("{steps} sums, each with chance 1/{steps}"),
+            _ => format!("{steps} sums, each with probability 1/{steps}"),
         };
         let name = match (broken, scheme) {
             (Some(Broken::HalfNoise), _) => format!("{sums}, BROKEN: half the noise"),
@@ -379,7 +380,7 @@ fn say_proven(
     let bound = if epsilon.is_finite() {
         format!("epsilon at most  {:<9}", format::high(epsilon))
     } else {
-        "nothing: no noise at all  ".into()
+        "nothing: no noise         ".into()
     };
     Ok(screen.say(&format!("  {name:<8} {bound} at delta {delta:e}, {}", neighbours.name()))?)
 }
@@ -414,9 +415,9 @@ fn conclude(
         return Ok(());
     }
     let said = if claim.epsilon.is_finite() {
-        "verdict: within the claim. That is no proof: another attack may see more than this one."
+        "verdict: within the claim. That is no proof: a stronger attack may detect more."
     } else {
-        "verdict: nothing was claimed, so nothing can be caught."
+        "verdict: no bound was claimed, so none can be violated."
     };
     Ok(screen.say(&format!("\n{}", format::wrap(said, "", WIDTH)))?)
 }

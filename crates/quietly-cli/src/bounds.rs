@@ -23,22 +23,22 @@ pub(crate) struct Bounds {
     /// The sensitive table, then the columns; only columns with --public
     #[arg(required = true, value_name = "FILE COLUMN")]
     words: Vec<String>,
-    /// What the ranges may cost in all: pure epsilon, one row added or removed, or the rows of one unit
+    /// Privacy budget ε of all ranges (δ = 0, add-remove), for one row or the rows of one unit
     #[arg(long, value_name = "E")]
     epsilon: Option<Number>,
-    /// A file that anybody may see: its ranges cost nothing
+    /// A public file: its ranges cost nothing
     #[arg(long, value_name = "FILE", conflicts_with = "epsilon")]
     public: Option<PathBuf>,
-    /// About how many rows the table has
+    /// Approximate number of rows of the table
     #[arg(long, value_name = "N", default_value = "10000")]
     rows: Count,
-    /// How many rows a unit (a person, say) has, at most; as the schema beside the table says by default
+    /// Largest number of rows of a unit (such as a person); by default that of the schema
     #[arg(long, value_name = "K", conflicts_with = "public")]
     rows_per_unit: Option<Count>,
-    /// How many features libsvm text has: it has no header
+    /// Number of features of libsvm text, which has no header
     #[arg(long, value_name = "D")]
     features: Option<Count>,
-    /// A fixed seed, for tests: whoever knows it can remove the noise
+    /// A fixed seed, for tests: anyone who knows the seed can remove the noise
     #[arg(long, value_name = "N")]
     seed: Option<Count>,
     #[command(flatten)]
@@ -143,11 +143,11 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
         }
     }
     let price = match &bounds.public {
-        Some(public) => format!("spent nothing, as {} is public", public.display()),
+        Some(public) => format!("spent nothing: {} is public", public.display()),
         None => format!(
             "spent epsilon {spent} (pure, {} added or removed){}",
             if unit == 1 { "one row".into() } else { format!("up to {unit} rows of one unit") },
-            if bounds.seed.is_some() { "; TEST ONLY: a seed was given" } else { "" }
+            if bounds.seed.is_some() { "; TEST ONLY: a fixed seed" } else { "" }
         ),
     };
     screen.say(&format!("\n{price}"))?;
@@ -155,7 +155,7 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
         screen.say(&receipt.left())?;
     }
     Ok(screen.say(&format::wrap(
-        "next: copy the lines into the schema's [columns]. Values beyond a range will count as its ends.",
+        "next: copy the lines into the schema's [columns]. Values outside a range count as its ends.",
         "",
         WIDTH,
     ))?)
@@ -164,7 +164,7 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
 /// What to look into where a column has hardly any number.
 fn few_numbers(column: &str, rows: u64) -> String {
     format!(
-        "{column}: hardly any number in it, for about {rows} rows: is it a category or a date, are its numbers written with a \
+        "{column}: too few numbers for about {rows} rows: is it a category or a date, are its numbers written with a \
          decimal comma, or are there fewer rows (--rows)?"
     )
 }

@@ -16,7 +16,7 @@ pub(crate) fn run(plan: &Plan, budget: &Budget, screen: &mut Screen) -> Result<(
     let neighbours = budget.common.neighbours();
     let (target, delta) = (budget.epsilon.0, budget.delta.0);
     let (setting, answer) = {
-        let _progress = Progress::new("looking for the least noise");
+        let _progress = Progress::new("searching for the least noise");
         let found =
             calibrate(|noise| plan.event(dial(plan.dial, noise)), neighbours, target, delta)?;
         let cost = |setting| -> Result<PrivacyBound, Error> {
@@ -53,7 +53,7 @@ pub(crate) fn run(plan: &Plan, budget: &Budget, screen: &mut Screen) -> Result<(
         }
         return Ok(screen.say_json(&object)?);
     }
-    let what = plan.dial.flag();
+    let what = plan.dial.flag().replace('-', " ");
     screen.say(&format!(
         "{} keeps epsilon at or below {target} at delta {delta:?}",
         screen.bold(&format!("{what} {setting}"))
@@ -63,7 +63,7 @@ pub(crate) fn run(plan: &Plan, budget: &Budget, screen: &mut Screen) -> Result<(
         screen.say(&format::wrap(&text, "  ", WIDTH))?;
     }
     if answer.failure > 0.0 {
-        let why = "the search used deterministic bounds only, so that less noise may do: try it with `account`.";
+        let why = "the search used deterministic bounds only, so less noise may be enough: try it with `account`.";
         screen.say(&format::wrap(why, "  ", WIDTH))?;
     }
     if let Some(note) = plan.note {

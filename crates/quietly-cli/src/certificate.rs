@@ -20,7 +20,7 @@ pub(crate) struct Show {
 pub(crate) fn read(path: &Path) -> Result<Model, Failure> {
     let model = Model::read(path)?;
     if !model.certificate.is_consistent() {
-        let why = "the questions that its certificate lists do not cost what it says: it was changed, or another version made it";
+        let why = "the releases in its certificate do not cost what it says: the file was changed, or another version made it";
         let path = path.display().to_string();
         return Err(quietly::Error::Model { path, why: why.into() }.into());
     }

@@ -21,22 +21,22 @@ pub(crate) struct Check {
     table: Files,
     #[command(flatten)]
     schema: SchemaFile,
-    /// The column to predict, if the rows that a fit would use are to be counted
+    /// The column to predict, to count the rows that a fit would use
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
-    /// What the check may cost
+    /// Privacy budget ε
     #[arg(long, value_name = "E", required_unless_present = "public")]
     epsilon: Option<Number>,
-    /// The delta at which it must hold; below 1 / (10 rows) by default
+    /// Privacy budget δ; below 1 / (10 rows) by default
     #[arg(long, value_name = "D", requires = "epsilon")]
     delta: Option<Number>,
-    /// The rows are public: exact numbers, which cost nothing
+    /// The rows are public: numbers are exact and cost nothing
     #[arg(long, conflicts_with = "epsilon")]
     public: bool,
-    /// One row's difference: add-remove or replace-one
+    /// Neighbouring relation: add-remove or replace-one
     #[arg(long, value_name = "HOW", hide_possible_values = true, value_enum, default_value_t = Relation::AddRemove, requires = "epsilon")]
     neighbours: Relation,
-    /// A fixed seed, for tests: whoever knows it can remove the noise
+    /// A fixed seed, for tests: anyone who knows the seed can remove the noise
     #[arg(long, value_name = "N", requires = "epsilon")]
     seed: Option<Count>,
     #[command(flatten)]
@@ -48,7 +48,7 @@ const MANY: f64 = 0.5;
 
 /// What no column shows.
 const BROKEN: &str =
-    "Lines that have more or fewer cells than the header are not rows, and stand in no column.";
+    "Lines with more or fewer cells than the header are not rows, and count in no column.";
 
 /// Prints what does not fit.
 pub(crate) fn run(check: &Check, screen: &mut Screen) -> Result<(), Failure> {

@@ -47,31 +47,31 @@ pub(crate) struct SideBySide {
     /// Methods by name, with commas
     #[arg(long, value_name = "A,B", value_delimiter = ',', required = true)]
     methods: Vec<String>,
-    /// Budgets, with commas; each is spent by every fit
+    /// Privacy budgets ε, with commas; every fit spends its own
     #[arg(long, value_name = "E,F")]
     epsilons: Numbers,
-    /// How many random splits, each with noise of its own
+    /// Number of random splits, each with independent noise
     #[arg(long, value_name = "K", default_value = "5")]
     seeds: Count,
-    /// The delta of every fit; below 1 / (10 rows) by default
+    /// Privacy budget δ of every fit; below 1 / (10 rows) by default
     #[arg(long, value_name = "D")]
     delta: Option<Number>,
-    /// One row's difference: add-remove or replace-one
+    /// Neighbouring relation: add-remove or replace-one
     #[arg(long, value_name = "HOW", hide_possible_values = true, value_enum, default_value_t = Relation::AddRemove)]
     neighbours: Relation,
     /// Test on this table, instead of on a random fifth of the rows
     #[arg(long, value_name = "FILE")]
     test: Option<PathBuf>,
-    /// The rows are public, though their schema names a ledger
+    /// The rows are public, even if their schema names a ledger
     #[arg(long, hide_short_help = true)]
     no_ledger: bool,
     /// Public rows of the same columns, for dp-glmtron and dp-sgd-one-row
     #[arg(long, value_name = "FILE")]
     public: Option<PathBuf>,
-    /// The norm that weights are held to, for dp-pgd
+    /// The largest norm of the weights, for dp-pgd
     #[arg(long, value_name = "W")]
     radius: Option<Number>,
-    /// Draw error against epsilon
+    /// Plot error against epsilon to this SVG file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Fixed splits and noise, for tests
@@ -147,7 +147,10 @@ impl SideBySide {
                     Link::Relu => "one for ReLU models",
                     _ => "one for linear models",
                 };
-                return Err(Error::Parameter { name: "method", want, got: name.into() }.into());
+                let links: Vec<&str> =
+                    method.about().links.iter().map(|link| link.name()).collect();
+                let got = format!("{name}, which fits {}", links.join(", "));
+                return Err(Error::Parameter { name: "method", want, got }.into());
             }
             if entrants.iter().any(|e| e.method == method) {
                 continue;
@@ -174,7 +177,7 @@ impl SideBySide {
             Failure::from(quietly_accounting::Error::Parameter { name: "epsilons", want, got })
         };
         if epsilon == f64::INFINITY {
-            return Err(refuse("finite; the fit without noise always takes part", epsilon));
+            return Err(refuse("finite, as the fit without noise is always included", epsilon));
         }
         let budget = Budget::new(epsilon, delta).map_err(|error| match error.into() {
             Error::Accounting(quietly_accounting::Error::Parameter {

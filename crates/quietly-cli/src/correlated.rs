@@ -13,38 +13,38 @@ use crate::{
 /// Noise correlated from step to step.
 #[derive(Args, Debug)]
 pub(crate) struct Correlated {
-    /// How many noisy sums are released
+    /// Number of noisy sums that are released
     #[arg(long, value_name = "T")]
     steps: Count,
-    /// The noise added in step t is z(t) - L z(t-1)
+    /// Correlated noise: step t adds z(t) - L z(t-1)
     #[arg(long, value_name = "L", help_heading = "Strategy (one of)")]
     lambda: Option<Number>,
     /// A banded Toeplitz matrix: its first coefficients, c0 = 1
     #[arg(long, value_name = "C0,C1,..", help_heading = "Strategy (one of)")]
     bands: Option<Numbers>,
     /// In every step
-    #[arg(long, help_heading = "A record takes part (one of)")]
+    #[arg(long, help_heading = "A row takes part (one of)")]
     full: bool,
-    /// In each step by chance Q (with --period: in each of its places)
-    #[arg(long, value_name = "Q", help_heading = "A record takes part (one of)")]
+    /// In each step with probability Q (with --period: in each of its steps)
+    #[arg(long, value_name = "Q", help_heading = "A row takes part (one of)")]
     sampling_rate: Option<Number>,
-    /// In every B-th step from a random first ("balls in bins")
-    #[arg(long, value_name = "B", help_heading = "A record takes part (one of)")]
+    /// In every B-th step from a random first ("balls and bins")
+    #[arg(long, value_name = "B", help_heading = "A row takes part (one of)")]
     bins: Option<Count>,
-    /// In every P-th step, at a place fixed in advance
-    #[arg(long, value_name = "P", help_heading = "A record takes part (one of)")]
+    /// In every P-th step, from a fixed first
+    #[arg(long, value_name = "P", help_heading = "A row takes part (one of)")]
     period: Option<Count>,
     /// At least S steps apart (with --participations)
-    #[arg(long, value_name = "S", help_heading = "A record takes part (one of)")]
+    #[arg(long, value_name = "S", help_heading = "A row takes part (one of)")]
     separation: Option<Count>,
     /// At most K times (with --separation)
-    #[arg(long, value_name = "K", help_heading = "A record takes part (one of)")]
+    #[arg(long, value_name = "K", help_heading = "A row takes part (one of)")]
     participations: Option<Count>,
-    /// In batches of one size out of N records (with --batch)
-    #[arg(long, value_name = "N", help_heading = "A record takes part (one of)")]
+    /// In fixed-size batches out of N rows (with --batch)
+    #[arg(long, value_name = "N", help_heading = "A row takes part (one of)")]
     records: Option<Count>,
-    /// Records in each batch (with --records)
-    #[arg(long, value_name = "B", help_heading = "A record takes part (one of)")]
+    /// Rows in each batch (with --records)
+    #[arg(long, value_name = "B", help_heading = "A row takes part (one of)")]
     batch: Option<Count>,
 }
 
@@ -127,7 +127,7 @@ impl Correlated {
             _ => {
                 let typed: Vec<String> = names.iter().map(|n| format!("--{n}")).collect();
                 return Err(Failure::Participation(format!(
-                    "{} do not go together",
+                    "{} cannot be combined",
                     typed.join(", ")
                 )));
             }

@@ -19,38 +19,38 @@ use crate::{
 
 #[derive(Args, Debug)]
 pub(crate) struct Diagnose {
-    /// A table whose signal is estimated; none with --snr
+    /// The table whose signal is estimated; leave it out with --snr
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The signal-to-noise ratio, if it is known: half the distance of the class means over the spread within a class
+    /// The signal-to-noise ratio, if known: half the distance of the class means over the standard deviation within a class
     #[arg(long, value_name = "X")]
     snr: Option<Number>,
-    /// About how many rows there are; of a table its schema says it
+    /// Approximate number of rows, with --snr
     #[arg(long, value_name = "N")]
     rows: Option<Count>,
     /// The column with the classes
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
-    /// Columns that count, with commas; all others of the schema by default
+    /// The feature columns, with commas; all others of the schema by default
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     features: Option<Vec<String>>,
     #[command(flatten)]
     schema: SchemaFile,
-    /// What the estimate may cost, on top of --epsilon and at the same delta
+    /// Privacy budget ε of the estimate, in addition to --epsilon and at the same delta
     #[arg(long, value_name = "E", conflicts_with = "public")]
     spend: Option<Number>,
-    /// Anybody may see the table: its signal is computed exactly, and costs nothing
+    /// The table is public: its signal is computed exactly, and costs nothing
     #[arg(long)]
     public: bool,
     #[command(flatten)]
     spending: Spending,
-    /// How many steps, of a network as in the paper
+    /// Number of steps of a network as in the paper
     #[arg(long, value_name = "T")]
     steps: Option<Count>,
     /// The power of the network's ReLU
     #[arg(long, value_name = "Q", default_value = "3")]
     power: Number,
-    /// A fixed seed, for tests: whoever knows it can remove the noise
+    /// A fixed seed, for tests: anyone who knows the seed can remove the noise
     #[arg(long, value_name = "N", requires = "spend")]
     seed: Option<Count>,
     #[command(flatten)]
@@ -71,29 +71,25 @@ pub(crate) fn run(asked: &Diagnose, screen: &mut Screen) -> Result<(), Failure> 
     let wrong = |what: &str| Err(Failure::Signal(what.into()));
     let mut receipt = None;
     let (diagnosis, signal) = match (asked.files.first(), asked.snr) {
-        (None, None) => return wrong("there is neither"),
-        (Some(_), Some(_)) => return wrong("there are both"),
+        (None, None) => return wrong("neither was given"),
+        (Some(_), Some(_)) => return wrong("both were given"),
         (None, Some(snr)) => {
             if asked.spend.is_some() || asked.public || asked.target.is_some() {
                 return wrong("--target, --spend and --public are for a table");
             }
-            let Some(rows) = asked.rows else { return wrong("with --snr, give --rows, too") };
+            let Some(rows) = asked.rows else { return wrong("--snr needs --rows") };
             let rows = rows.at_least_one("rows")?;
             (asked.diagnosis(snr.0, rows, asked.spending.budget(rows, None)?)?, Signal::Typed)
         }
         (Some(first), None) => {
             let Some(target) = &asked.target else {
-                return wrong("with a table, give --target, the column with the classes");
+                return wrong("a table needs --target, the column with the classes");
             };
             if asked.rows.is_some() {
-                return wrong(
-                    "--rows is for --snr; the schema of a table says how many rows it has",
-                );
+                return wrong("--rows is for --snr; a table has rows = N in its schema");
             }
             if asked.spend.is_none() && !asked.public {
-                return wrong(
-                    "with a table, say what its estimate may cost, --spend 0.1, or that it is --public",
-                );
+                return wrong("a table needs --spend E, the budget of the estimate, or --public");
             }
             let schema = asked.schema.read(first)?;
             let source = asked.reading.open(&asked.files, ReadOptions::of_schema(&schema))?;
@@ -115,7 +111,7 @@ pub(crate) fn run(asked: &Diagnose, screen: &mut Screen) -> Result<(), Failure> 
             // What is refused is refused before anything is spent.
             asked.diagnosis(1.0, schema.rows, budget)?;
             let threads = asked.reading.threads()?;
-            let progress = Progress::new("looking for the signal");
+            let progress = Progress::new("estimating the signal");
             let signal = match asked.spend {
                 None => Signal::Public(public_separation(&source, &encoding, threads)?),
                 Some(spend) => {
@@ -155,7 +151,7 @@ pub(crate) fn run(asked: &Diagnose, screen: &mut Screen) -> Result<(), Failure> 
     }
     let next = match signal {
         Signal::Typed => "quietly-lab reproduce features --quick",
-        _ => "stronger features are worth as much as more rows: docs/features.md",
+        _ => "stronger features help as much as more rows: docs/features.md",
     };
     Ok(screen.say(&format!("\nnext: {next}"))?)
 }
@@ -209,7 +205,7 @@ impl Signal {
     /// The signal, where it is from and what it cost.
     fn told(&self, diagnosis: &Diagnosis) -> String {
         let Some(found) = self.separation() else {
-            return format!("signal  SNR {}, as typed", diagnosis.snr());
+            return format!("signal  SNR {}, as given", diagnosis.snr());
         };
         let mut text = format!(
             "signal  SNR {:.3}, within {:.3} to {:.3} by two standard deviations; {} classes",
@@ -217,21 +213,21 @@ impl Signal {
         );
         if let Some(directions) = found.directions {
             text += &format!(
-                "\n        on {directions} random directions, as so many features would drown in noise"
+                "\n        on {directions} random directions, as noise would hide the signal in so many features"
             );
         }
         if !found.stands_out() {
-            text += "\n        which is no more than noise or chance can make";
+            text += "\n        which noise or chance alone can explain";
         }
         text + &match self {
             Signal::Private(_, certificate) => format!(
-                "\nspent   epsilon {} at delta {:e} on this estimate ({}){}; training comes on top",
+                "\nspent   epsilon {} at delta {:e} on this estimate ({}){}; training costs extra",
                 format::high(certificate.epsilon),
                 certificate.asked.delta(),
                 certificate.asked.neighbours().name(),
-                if certificate.test_only { ", TEST ONLY as a seed was given" } else { "" }
+                if certificate.test_only { ", TEST ONLY: a fixed seed" } else { "" }
             ),
-            _ => "\nspent   nothing: the table was declared public, and its rows were used as they are; NOT private".into(),
+            _ => "\nspent   nothing: the table was declared public, and its rows were used without noise; NOT private".into(),
         }
     }
 }
@@ -245,15 +241,15 @@ fn numbers(diagnosis: &Diagnosis) -> String {
     };
     let time = match diagnosis.time() {
         Some(time) => {
-            format!("{:<9} steps over what the signal takes; from 2 on", format::low(time))
+            format!("{:<9} steps over those the signal needs; enough from 2", format::low(time))
         }
-        None => "-         not judged: no --steps were given".into(),
+        None => "-         unknown without --steps".into(),
     };
     format!(
         "budget  epsilon {} at delta {:e} ({}), about {} rows\n\
          \n\
-         Q_priv  {:<9} SNR n mu / {apart}: signal over privacy's noise; enough from 30, no below 10\n\
-         Q_stat  {:<9} SNR^q n: signal over what is memorised anyway; from 10 on\n\
+         Q_priv  {:<9} SNR n mu / {apart}: signal over privacy noise; enough from 30, too little below 10\n\
+         Q_stat  {:<9} SNR^q n: signal over memorisation; enough from 10\n\
          Q_time  {time}",
         budget.epsilon(),
         budget.delta(),
@@ -265,12 +261,20 @@ fn numbers(diagnosis: &Diagnosis) -> String {
 }
 
 fn least(diagnosis: &Diagnosis) -> String {
-    let told = |value: Option<String>| value.unwrap_or_else(|| "none".into());
     format!(
-        "Least that is enough, all else as it is: rows {}, epsilon {}, SNR {}.",
-        told(diagnosis.least_rows().map(|n| n.to_string())),
-        told(diagnosis.least_epsilon().map(format::high)),
-        told(diagnosis.least_snr().map(format::high)),
+        "Enough (each with all else unchanged): {}; {}; {}.",
+        match diagnosis.least_rows() {
+            Some(rows) => format!("{rows} rows"),
+            None => "no number of rows".into(),
+        },
+        match diagnosis.least_epsilon() {
+            Some(epsilon) => format!("epsilon {}", format::high(epsilon)),
+            None => "no epsilon".into(),
+        },
+        match diagnosis.least_snr() {
+            Some(snr) => format!("SNR {}", format::high(snr)),
+            None => "no SNR".into(),
+        },
     )
 }
 

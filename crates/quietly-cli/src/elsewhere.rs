@@ -19,7 +19,7 @@ use crate::{
 pub(crate) struct Away {
     #[command(flatten)]
     pub(crate) cluster: Cluster,
-    /// Where to write down what is released, so that the same command goes on after a break
+    /// Checkpoint file: the same command resumes an interrupted run (Parquet only)
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     checkpoint: Option<PathBuf>,
 }
@@ -27,10 +27,10 @@ pub(crate) struct Away {
 /// Which cluster.
 #[derive(Args, Debug)]
 pub(crate) struct Cluster {
-    /// Ask rows on a cluster: df://host:port of `quietly-cluster scheduler`
+    /// Run queries on a cluster: df://host:port of `quietly-cluster scheduler`
     #[arg(long, value_name = "ADDRESS", hide_short_help = true)]
     cluster: Option<String>,
-    /// How many tasks a step has on the cluster; one for every 64 MB by default
+    /// Number of tasks of a step on the cluster; one for every 64 MB by default
     #[arg(long, value_name = "N", hide_short_help = true, requires = "cluster")]
     tasks: Option<Count>,
 }
@@ -100,8 +100,8 @@ impl Away {
         let steps = match &prepared {
             Some((prepared, folder)) => prepared.steps(folder)?,
             None if one_pass => {
-                let (name, got) = ("table", "as it came".into());
-                let want = "prepared, to be asked step by step: `quietly partition TABLE --steps T --output FOLDER`";
+                let (name, got) = ("table", "not partitioned".into());
+                let want = "partitioned, to be read step by step: quietly partition TABLE --steps T --output FOLDER";
                 return Err(Error::Parameter { name, want, got }.into());
             }
             None => vec![absolute(source.parts().map_err(Error::from)?)?],

@@ -42,6 +42,8 @@ pub enum Failure {
     NoColumns { file: String },
     /// Which steps a record takes part in is not said, or said twice.
     Participation(String),
+    /// A flag that has no meaning for this model.
+    Misplaced(String),
     /// No method has this name.
     NoSuchMethod(String),
     /// Not a number.
@@ -110,6 +112,7 @@ impl Failure {
         match self {
             Failure::Refused(error) => error.code(),
             Failure::Library(error) => error.code(),
+            Failure::Misplaced(_) => "Q02",
             Failure::Participation(_) => "C01",
             Failure::Unreadable { .. } | Failure::NoSuchMethod(_) => "C02",
             Failure::Question(_) => "C03",
@@ -136,7 +139,7 @@ impl Failure {
             Failure::Refused(_) | Failure::Exists(_) | Failure::Input(_) | Failure::Folder(_) => 1,
             Failure::Caught { .. } | Failure::Busy(_) => 1,
             Failure::Ledgers { .. } | Failure::Unledgered { .. } => 1,
-            Failure::NoRows => 1,
+            Failure::NoRows | Failure::Misplaced(_) => 1,
             Failure::Library(quietly::Error::Interrupted) => interrupt::EXIT,
             Failure::Library(error) if error.is_refusal() => 1,
             _ => 2,
@@ -152,37 +155,32 @@ impl Failure {
             }
             Failure::Refused(error) => error.to_string(),
             // So are some of these; others stand in the schema.
-            Failure::Library(
-                error @ quietly::Error::Parameter {
-                    name:
-                        "epsilon" | "delta" | "runs" | "steps" | "neighbours" | "mechanism" | "output",
-                    ..
-                },
-            ) => {
+            Failure::Library(error @ quietly::Error::Parameter { name, .. }) if is_flag(name) => {
                 format!("--{}", flag_first(&error.to_string()))
             }
             Failure::Library(error) => error.to_string(),
+            Failure::Misplaced(message) => message.clone(),
             Failure::File { path, why } => format!("{path}: {why}"),
-            Failure::Exists(path) | Failure::Folder(path) => format!("{path} is there already"),
-            Failure::Busy(path) => format!("another run is about to write {path}"),
+            Failure::Exists(path) | Failure::Folder(path) => format!("{path} exists already"),
+            Failure::Busy(path) => format!("another run is writing {path}"),
             Failure::NoRows => "no row of the table could be used: nothing was scored".into(),
             Failure::Ledgers { typed, named } => {
                 format!("--ledger is {typed}, but the schema of this table names {named}")
             }
             Failure::Unledgered { named } => format!(
-                "the schema of this table names the ledger {named}, and this reads rows as if they were public"
+                "the schema of this table names the ledger {named}, and this command reads rows as public ones"
             ),
             Failure::Input(path) => format!("--output {path} would replace a file that is read"),
             Failure::Price { .. } => {
-                "a range from a sensitive table needs --epsilon: it costs something".into()
+                "a range from a sensitive table has a privacy cost: give --epsilon".into()
             }
-            Failure::NoColumns { file } => format!("no column of {file} was named"),
+            Failure::NoColumns { file } => format!("no column of {file} was given"),
             Failure::Header => {
-                "the schema's \"*\" stands for columns that only the table's header names".into()
+                "the schema's \"*\" stands for columns that only the table's header lists".into()
             }
             Failure::Participation(what) => {
                 format!(
-                    "correlated noise needs one participation, in which steps a record takes part: {what}"
+                    "correlated noise needs one participation (in which steps a row takes part): {what}"
                 )
             }
             Failure::NoSuchMethod(name) => format!("there is no method {name}"),
@@ -190,7 +188,7 @@ impl Failure {
                 format!("{flag} must be {wanted}, but is '{typed}'")
             }
             Failure::Question(what) => {
-                format!("give --delta to ask for epsilon, or --epsilon to ask for delta: {what}")
+                format!("give --delta to compute epsilon, or --epsilon to compute delta: {what}")
             }
             Failure::Signal(what) => {
                 format!("a diagnosis needs a table or --snr: {what}")
@@ -199,14 +197,14 @@ impl Failure {
                 format!("correlated noise needs --lambda or --bands: {what}")
             }
             Failure::Usage { message, .. } => message.clone(),
-            Failure::Unfinished { .. } => "a word is missing at the end of the command".into(),
+            Failure::Unfinished { .. } => "the command is incomplete".into(),
             Failure::NoSuchCode(code) => format!("there is no error code '{code}'"),
             Failure::Caught { seen, claimed } if seen > claimed => format!(
                 "epsilon is at least {}, but at most {} was claimed",
                 format::low(*seen),
                 format::high(*claimed)
             ),
-            Failure::Caught { .. } => "more was seen than the claimed curve allows".into(),
+            Failure::Caught { .. } => "the attack exceeds the claimed trade-off curve".into(),
             Failure::Output(error) => format!("the result could not be written: {error}"),
             Failure::Broken(what) => format!("something in quietly broke: {what}"),
         }
@@ -240,6 +238,15 @@ impl Failure {
                 std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
             return Failure::Unreadable { flag, typed: text(ContextKind::InvalidValue), wanted };
         }
+        if error.kind() == ErrorKind::UnknownArgument
+            && matches!(std::env::args().nth(1).as_deref(), Some("fit" | "plan"))
+            && text(ContextKind::InvalidArg).starts_with("--noise-multiplier")
+        {
+            let message =
+                "fit has no --noise-multiplier: it calibrates the noise from --epsilon".into();
+            let help = "`quietly account` computes the cost of a given noise multiplier".into();
+            return Failure::Usage { message, help };
+        }
         let renamed = match error.kind() {
             ErrorKind::UnknownArgument => renamed(&text(ContextKind::InvalidArg)),
             ErrorKind::InvalidSubcommand => renamed_verb(&text(ContextKind::InvalidSubcommand)),
@@ -259,6 +266,13 @@ impl Failure {
         let page = program::page_of(command, std::env::args().skip(1));
         Failure::Usage { message, help: format!("`{page} --help` starts with an example") }
     }
+}
+
+/// Whether a parameter of the library is a flag here; others stand in the schema.
+fn is_flag(name: &str) -> bool {
+    let common =
+        ["epsilon", "delta", "runs", "steps", "neighbours", "mechanism", "output", "checkpoint"];
+    common.contains(&name) || quietly::PARAMETERS.iter().any(|info| info.name == name)
 }
 
 /// A message that begins with the name of a parameter, which becomes its flag.

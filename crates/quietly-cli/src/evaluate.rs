@@ -24,16 +24,16 @@ pub(crate) struct Evaluate {
     model: PathBuf,
     #[command(flatten)]
     table: Files,
-    /// Spend this much for a private estimate; without it the scores are exact and not private
+    /// Privacy budget ε of a private estimate; without it the scores are exact and not private
     #[arg(long, value_name = "E")]
     epsilon: Option<Number>,
-    /// The delta of a private estimate; 1e-5 by default, or a tenth of what the ledger has left if that is less
+    /// Privacy budget δ of a private estimate; 1e-5 by default, or a tenth of what the ledger has left if that is less
     #[arg(long, value_name = "D", requires = "epsilon")]
     delta: Option<Number>,
-    /// One row's difference: add-remove or replace-one
+    /// Neighbouring relation: add-remove or replace-one
     #[arg(long, value_name = "HOW", hide_possible_values = true, value_enum, default_value_t = Relation::AddRemove, requires = "epsilon")]
     neighbours: Relation,
-    /// A fixed seed, for tests: whoever knows it can remove the noise
+    /// A fixed seed, for tests: anyone who knows the seed can remove the noise
     #[arg(long, value_name = "N", requires = "epsilon")]
     seed: Option<Count>,
     #[command(flatten)]
@@ -45,8 +45,8 @@ pub(crate) struct Evaluate {
 /// The delta of a private estimate.
 const DELTA: f64 = 1e-5;
 
-const NOT_PRIVATE: &str = "These scores were computed from the rows themselves, without noise: they are NOT private. Keep \
-                           them to yourself if the rows are sensitive, or spend something: --epsilon 0.1";
+const NOT_PRIVATE: &str = "These scores were computed from the rows themselves, without noise: they are NOT private. Do not \
+                           share them if the rows are sensitive; for a private estimate use --epsilon 0.1";
 
 /// Prints how good the model is.
 pub(crate) fn run(evaluate: &Evaluate, screen: &mut Screen) -> Result<(), Failure> {

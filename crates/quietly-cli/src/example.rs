@@ -11,7 +11,7 @@ const ROWS: usize = 20_000;
 const TEST: usize = 5_000;
 
 const SCHEMA: &str = "\
-# What everybody may know about the table before anybody looks into it.
+# What is public about the table.
 rows = 20000              # about how many
 unit = \"patient\"          # what one row is
 missing = \"middle\"        # an empty cell counts as the middle of its range
@@ -52,7 +52,7 @@ pub(crate) fn run(folder: &Path, json: bool, screen: &mut Screen) -> Result<(), 
     if json {
         return Ok(screen.say_json(&json!({ "files": written }))?);
     }
-    screen.say(&format!("{}: {ROWS} patients of a clinic that does not exist", written[0]))?;
+    screen.say(&format!("{}: {ROWS} synthetic patients", written[0]))?;
     screen.say(&format!("{}: {TEST} more", written[1]))?;
     screen.say(&format!("{}: what is public about them", written[2]))?;
     let (table, schema) = (&written[0], &written[2]);

@@ -40,7 +40,7 @@ pub(crate) struct PlanOnly {
     /// The public schema
     #[arg(value_name = "SCHEMA")]
     schema: PathBuf,
-    /// The table whose header says what the schema's "*" stands for; no row is read
+    /// The table whose header lists the columns that the schema's "*" stands for; no row is read
     #[arg(long, value_name = "FILE")]
     header: Option<PathBuf>,
     #[command(flatten)]
@@ -63,14 +63,14 @@ pub(crate) struct Fit {
     /// The model file to write; TARGET-MODEL.quietly by default
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write it also if it is there: what was there is kept as FILE.1
+    /// Overwrite the model file; the old one is kept as FILE.1
     #[arg(long)]
     force: bool,
     #[command(flatten)]
     charging: Charging,
     #[command(flatten)]
     away: Away,
-    /// A fixed seed, for tests: whoever knows it can remove the noise
+    /// A fixed seed, for tests: anyone who knows the seed can remove the noise
     #[arg(long, value_name = "N")]
     seed: Option<Count>,
 }
@@ -117,7 +117,7 @@ impl Fit {
     /// Opens a file of public rows, which none of the table's own is.
     fn public(&self, file: &Path, schema: &Schema) -> Result<Source, Failure> {
         if self.table.files.iter().any(|table| same(table, file)) {
-            let want = "a file that anybody may see, not the table itself";
+            let want = "a public file, not the table itself";
             let got = file.display().to_string();
             return Err(quietly::Error::Parameter { name: "public", want, got }.into());
         }
@@ -190,7 +190,7 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let (paid, mut receipt) = match there.as_ref().is_some_and(There::goes_on) {
         true => {
             if !reading.json {
-                screen.say("this run goes on where it was broken off, and is not charged again")?;
+                screen.say("resuming the interrupted run; it is not charged again")?;
             }
             (Paid::resumed(plan.asked(), key), None)
         }
@@ -248,7 +248,7 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
             screen.say("TEST ONLY: made with a fixed seed; do not release this model.")?;
         }
     } else {
-        screen.say("NO PRIVACY: epsilon is infinite; this model may give away any row.")?;
+        screen.say("NO PRIVACY: epsilon is infinite; this model may reveal any row.")?;
         say_rows(certificate, screen)?;
     }
     let path = path.display();
@@ -305,7 +305,7 @@ fn expanded(expansion: Option<&Expansion>) -> String {
         Expansion::Splines { functions, .. } => {
             format!(" ({functions} splines for each number: {} in all)", expansion.width())
         }
-        Expansion::RandomFourier { count, .. } => format!(" (through {count} waves)"),
+        Expansion::RandomFourier { count, .. } => format!(" ({count} random Fourier features)"),
     }
 }
 

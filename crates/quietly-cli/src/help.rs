@@ -59,18 +59,19 @@ const SCHEMES: [(&str, &str); 4] = [
 const ATTACKS: [(&str, &str, &str, &str); 2] = [
     (
         "canary",
-        "One row as bad as can be, there or not, many times over",
-        "quietly audit canary --mechanism allocation --epsilon 2 --svg canary.svg",
-        "Nobody's data is read. A mechanism is looked at from the inside, noisy sum by noisy sum;\n\
-         of a fit (--method) only the finished model is seen, and much less can be found. Exit\n\
-         status: 0 if no more was seen than promised, which is no proof; 1 if more was (C13).",
+        "Tests whether one worst-case row can be detected",
+        "quietly audit canary --mechanism random-allocation --epsilon 2 --svg canary.svg",
+        "Tables are synthetic. The attack on a mechanism sees every noisy sum; the attack on a fit\n\
+         (--method) sees only the finished model, and detects much less. Exit status: 0 if the\n\
+         attack stays within the claim, which is no proof; 1 if it exceeds the claim (C13).",
     ),
     (
         "tracing",
-        "Models of made-up tables: do they know their own rows from others?",
+        "Membership inference on models of synthetic tables",
         "quietly audit tracing --method full-batch --epsilon 1 --rows 300 --features 20 --runs 20",
-        "Nobody's data is read. The attack is strong where there are many features for few rows.\n\
-         Exit status: 0 if no more was seen than promised, which is no proof; 1 if more was (C13).",
+        "Tables are synthetic. The attack is strong where there are many features for few rows.\n\
+         Exit status: 0 if the attack stays within the claim, which is no proof; 1 if it exceeds\n\
+         the claim (C13).",
     ),
 ];
 
@@ -80,21 +81,21 @@ const TABLES: [(&str, &[&str], &str, &str); 16] = [
         "example",
         &[],
         "quietly example",
-        "Nobody in it exists, and it is the same clinic every time. The schema beside the table\n\
+        "All patients are synthetic, and the files are the same every time. The schema beside the table\n\
          is a good one to copy from.",
     ),
     (
         "init",
         &FIRST_LINE,
         "quietly init clinic.csv --output new.schema.toml",
-        "The schema is published with the model. Fill it in from what anybody knows; ranges and\n\
-         categories taken from the rows would give rows away.",
+        "The schema is published with the model. Fill it in from public knowledge; ranges and\n\
+         categories taken from the rows would reveal rows.",
     ),
     (
         "bounds",
         &FIRST_LINE,
         "quietly bounds clinic.csv age --epsilon 0.1 --rows 20000",
-        "The price is on top of what a fit costs. The range leaves out about one row in a hundred\n\
+        "The cost adds to that of a fit. The range leaves out about one row in a hundred\n\
          at each end, or more if epsilon is small; those will be clamped.",
     ),
     (
@@ -107,31 +108,31 @@ const TABLES: [(&str, &[&str], &str, &str); 16] = [
     (
         "partition",
         &[],
-        "quietly partition people --steps 50 --output prepared",
-        "For Parquet. What is written is as secret as the table: it tells the step of every row.\n\
-         It serves one run of `quietly fit prepared`, which takes one pass of as many steps.",
+        "quietly partition people --steps 50 --output partitioned",
+        "Keep the output as confidential as the table: it reveals each row's step. One run may use\n\
+         it: quietly fit linear partitioned --target COLUMN --epsilon 1",
     ),
     (
         "plan",
         &FIRST_LINE,
         "quietly plan linear clinic.schema.toml --target days --epsilon 1",
-        "A plan depends on nothing but the schema and these flags, so it may be made as often as\n\
-         you like. If the budget is too small for the table, it says so.",
+        "A plan depends on the schema and these flags alone, so you can plan as often as you like.\n\
+         It warns if the budget is too small for the table.",
     ),
     (
         "fit",
         &FIRST_LINE,
         FIRST[1],
-        "Everything about the table that is not in the schema is learnt with noise, and paid for\n\
-         out of epsilon. Cells that cannot be read never stop a fit: the schema says what becomes\n\
-         of them. Each fit of the same table costs again.",
+        "Everything about the table that is not in the schema is estimated with noise, within\n\
+         epsilon. Cells that cannot be read never stop a fit: the schema says what they count as.\n\
+         Each fit of the same table costs again.",
     ),
     (
         "methods",
         &[],
         "quietly methods dp-ambssgd",
-        "auto is the one to take. The others are algorithms of research papers, corrected where\n\
-         they were wrong, and rivals to compare with.",
+        "auto is the default. The others are algorithms of research papers, corrected where they\n\
+         were wrong, for comparison.",
     ),
     (
         "predict",
@@ -144,8 +145,8 @@ const TABLES: [(&str, &[&str], &str, &str); 16] = [
         "evaluate",
         &FIRST,
         "quietly evaluate days.quietly clinic-test.csv",
-        "Without --epsilon the scores are exact, and NOT private. With it they are noisy, and the\n\
-         price is on top of the model's.",
+        "Without --epsilon the scores are exact, and NOT private. With it they are noisy, and\n\
+         their cost adds to the model's.",
     ),
     (
         "certificate",
@@ -157,8 +158,8 @@ const TABLES: [(&str, &[&str], &str, &str); 16] = [
         "label",
         &FIRST,
         "quietly label days.quietly --output label.html",
-        "For whoever has to approve a release: the odds in words, what was asked of the data, what\n\
-         it cost, what is covered and what is not. The page has no scripts and loads nothing.",
+        "For people who approve a release: the odds in words, what was released, what it cost, what\n\
+         is covered and what is not. The page has no scripts and loads nothing.",
     ),
     (
         "show",
@@ -172,24 +173,24 @@ const TABLES: [(&str, &[&str], &str, &str); 16] = [
         "budget",
         &[],
         "quietly budget clinic.ledger --limit 3 --delta 1e-5",
-        "`quietly fit --ledger clinic.ledger` writes down what a fit costs before it reads the table,\n\
-         and refuses if not so much is left. Epsilons and deltas add up.",
+        "`quietly fit --ledger clinic.ledger` records the cost of a fit before it reads the table, and\n\
+         refuses a fit that exceeds what is left. Epsilons and deltas add up.",
     ),
     (
         "compare",
         &FIRST_LINE,
         "quietly compare clinic.csv --target days --methods full-batch,one-pass --epsilons 0.1,1 --seeds 2",
-        "For public or made-up tables. Scores are exact, and choosing among many results gives away\n\
-         what none of them does: on a sensitive table this is NOT private, and the sum of every\n\
-         epsilon that was spent is printed.",
+        "For public or synthetic tables. Scores are exact, and choosing among many results reveals\n\
+         more than any single one: on a sensitive table this is NOT private, and the sum of all\n\
+         epsilons is printed.",
     ),
     (
         "diagnose",
         &[],
         "quietly diagnose --snr 0.6 --rows 200 --epsilon 1 --delta 1e-5",
-        "--epsilon is the budget of a training to come. A signal that is taken from a table is paid\n\
-         for with --spend, on top of it: quietly diagnose clinic.csv --target sex --epsilon 1\n\
-         --spend 0.1. The limits are measured on made-up pictures, and no theorem.",
+        "--epsilon is the budget of the planned training. Estimating the signal of a table costs\n\
+         --spend in addition: quietly diagnose clinic.csv --target sex --epsilon 1 --spend 0.1.\n\
+         The limits were measured on synthetic images; they are not a theorem.",
     ),
 ];
 const FIRST_LINE: [&str; 1] = [FIRST[0]];
@@ -198,49 +199,49 @@ const FIRST_LINE: [&str; 1] = [FIRST[0]];
 const PAGES: [(&str, &str, &str, &str); 10] = [
     (
         "gaussian",
-        "Gaussian noise on sums over all records",
+        "Gaussian noise on sums over all rows",
         "--noise-multiplier 2 --steps 10 --delta 1e-5",
         "--steps 10 --epsilon 1 --delta 1e-5",
     ),
     (
         "laplace",
-        "Laplace noise on sums over all records",
+        "Laplace noise on sums over all rows",
         "--scale 20 --steps 100 --delta 1e-5",
         "--steps 100 --epsilon 1 --delta 1e-5",
     ),
     (
         "exponential",
-        "Choices by the exponential mechanism",
+        "The exponential mechanism",
         "--epsilon-each 0.1 --steps 100 --delta 1e-5",
         "--steps 100 --epsilon 1 --delta 1e-5",
     ),
     (
         "poisson",
-        "Batches that each record joins by a coin of its own",
+        "Poisson sampling: each row is in each batch with probability Q, independently",
         "--sampling-rate 0.01 --noise-multiplier 1 --steps 1000 --delta 1e-5",
         "--sampling-rate 0.01 --steps 1000 --epsilon 1 --delta 1e-5",
     ),
     (
         "fixed-size",
-        "Batches of one size, drawn anew for each step",
+        "Fixed-size batches, drawn independently for each step",
         "--records 60000 --batch 600 --noise-multiplier 1 --steps 1000 --neighbours replace-one --delta 1e-5",
         "--records 60000 --batch 600 --steps 1000 --epsilon 1 --delta 1e-5",
     ),
     (
         "random-allocation",
-        "Each record in K random steps of each pass (\"balls and bins\")",
+        "Random allocation: each row in K random steps of each epoch (\"balls and bins\")",
         "--steps 100 --select 1 --epochs 1 --noise-multiplier 1 --delta 1e-5",
         "--steps 100 --select 1 --epochs 10 --epsilon 1 --delta 1e-5",
     ),
     (
         "shuffle",
-        "A shuffled table cut into blocks (charged without amplification)",
+        "A shuffled table split into blocks (priced without amplification)",
         "--steps 100 --epochs 10 --noise-multiplier 10 --delta 1e-5",
         "--steps 100 --epochs 10 --epsilon 1 --delta 1e-5",
     ),
     (
         "tree",
-        "Tree aggregation, each record in one leaf",
+        "Tree aggregation, each row in one leaf",
         "--steps 1000 --noise-multiplier 15 --delta 1e-5",
         "--steps 1000 --epsilon 1 --delta 1e-5",
     ),

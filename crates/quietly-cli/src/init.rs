@@ -17,13 +17,13 @@ use crate::{
 pub(crate) struct Init {
     #[command(flatten)]
     table: Files,
-    /// How many features libsvm text has: it has no header
+    /// Number of features of libsvm text, which has no header
     #[arg(long, value_name = "D")]
     features: Option<Count>,
-    /// Where the schema goes; FILE.schema.toml by default
+    /// The schema file to write; FILE.schema.toml by default
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace a schema that is there
+    /// Overwrite the schema file
     #[arg(long)]
     force: bool,
 }
@@ -55,8 +55,8 @@ pub(crate) fn run(init: &Init, screen: &mut Screen) -> Result<(), Failure> {
     } else {
         screen.say(&format!("{path}: {count}."))?;
         let names = format!(
-            "It took the first line of {} for names of columns, and read no other line. Look at {path}: if the names are \
-             somebody's data, delete it.",
+            "The column names are the first line of {}; no other line was read. Check {path}: if these are data rather than \
+             names, delete it.",
             init.table.files[0].display()
         );
         screen.say(&format::wrap(&names, "", WIDTH))?;
@@ -65,9 +65,9 @@ pub(crate) fn run(init: &Init, screen: &mut Screen) -> Result<(), Failure> {
         .say("Fill in the lines marked \"?\": a range for a number, the values of a category.")?;
     let file = init.table.files[0].display();
     screen.say(&format!(
-        "\nnext: write them yourself, or\n      \
-         quietly bounds {file} COLUMN --epsilon 0.1            (estimates a range, and spends 0.1)\n      \
-         quietly bounds --public other.csv COLUMN             (takes it from a public file, and spends nothing)"
+        "\nnext: edit the schema, or\n      \
+         quietly bounds {file} COLUMN --epsilon 0.1            (estimates a range, and spends epsilon 0.1)\n      \
+         quietly bounds --public other.csv COLUMN             (from a public file; spends nothing)"
     ))?;
     Ok(())
 }

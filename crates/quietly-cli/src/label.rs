@@ -11,10 +11,10 @@ pub(crate) struct Label {
     /// The model file
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// Where the page goes
+    /// The HTML file to write
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
-    /// Replace whatever is there; without it only an older label is replaced
+    /// Overwrite any file; without it only an older label is replaced
     #[arg(long)]
     force: bool,
     /// Print JSON
@@ -37,7 +37,5 @@ pub(crate) fn run(label: &Label, screen: &mut Screen) -> Result<(), Failure> {
         let certificate = certificate::json(&model);
         return Ok(screen.say_json(&json!({ "output": path, "certificate": certificate }))?);
     }
-    Ok(screen.say(&format!(
-        "{path}: one page that needs nothing from elsewhere; any browser shows it"
-    ))?)
+    Ok(screen.say(&format!("{path}: one self-contained HTML page"))?)
 }

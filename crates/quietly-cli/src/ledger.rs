@@ -12,16 +12,16 @@ pub(crate) struct Account {
     /// The ledger of one table
     #[arg(value_name = "LEDGER")]
     ledger: PathBuf,
-    /// Begin a ledger: the epsilon that may be spent in all
+    /// Create a ledger: the total epsilon that may be spent
     #[arg(long, value_name = "E", requires = "delta")]
     limit: Option<Number>,
-    /// The delta that may be spent in all
+    /// The total delta that may be spent
     #[arg(long, value_name = "D", requires = "limit")]
     delta: Option<Number>,
-    /// One row's difference: add-remove or replace-one
+    /// Neighbouring relation: add-remove or replace-one
     #[arg(long, value_name = "HOW", hide_possible_values = true, value_enum, default_value_t = Relation::AddRemove)]
     neighbours: Relation,
-    /// Repair a ledger whose last line was not finished: what was cut off is written down
+    /// Repair a ledger whose last line is incomplete; the repair is recorded
     #[arg(long, conflicts_with = "limit")]
     repair: bool,
     /// Print JSON
@@ -32,10 +32,10 @@ pub(crate) struct Account {
 /// Where a run is written down. Every verb that spends has these flags, and pays by [`pay`].
 #[derive(Args, Debug)]
 pub(crate) struct Charging {
-    /// The ledger to charge, before the table is read: see `quietly budget`. By default the one that the schema names, or QUIETLY_LEDGER
+    /// The ledger to charge before the table is read (see `quietly budget`); by default that of the schema, or QUIETLY_LEDGER
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
-    /// Charge no ledger, though the schema or QUIETLY_LEDGER names one
+    /// Charge no ledger, even if the schema or QUIETLY_LEDGER names one
     #[arg(long, conflicts_with = "ledger", hide_short_help = true)]
     no_ledger: bool,
 }

@@ -35,7 +35,7 @@ pub(crate) fn run(asked: &Methods, screen: &mut Screen) -> Result<(), Failure> {
             ("         ", about.what),
             ("assumes  ", about.assumes),
             ("private  ", about.guarantee),
-            ("take it  ", about.when),
+            ("use it   ", about.when),
         ];
         if one.is_some() {
             lines.push(("from     ", about.from));
@@ -48,7 +48,7 @@ pub(crate) fn run(asked: &Methods, screen: &mut Screen) -> Result<(), Failure> {
     let next = if one.is_some() {
         "quietly methods lists all"
     } else {
-        "quietly methods NAME says where one is from"
+        "quietly methods NAME shows its source"
     };
-    Ok(screen.say(&format!("\n{next}; quietly fit ... --method NAME takes it"))?)
+    Ok(screen.say(&format!("\n{next}; quietly fit ... --method NAME uses it"))?)
 }

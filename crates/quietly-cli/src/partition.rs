@@ -25,7 +25,7 @@ use crate::{
 pub(crate) struct Partition {
     #[command(flatten)]
     table: Files,
-    /// How many steps the run will have
+    /// Number of steps of the run
     #[arg(long, value_name = "T", default_value = "21")]
     steps: Count,
     /// The new folder for the partitioned table. Keep it as confidential as the table
@@ -33,7 +33,7 @@ pub(crate) struct Partition {
     output: PathBuf,
     #[command(flatten)]
     cluster: Cluster,
-    /// A fixed seed, for tests: whoever knows it knows the steps
+    /// A fixed seed, for tests: anyone who knows the seed knows the steps
     #[arg(long, value_name = "N")]
     seed: Option<Count>,
 }
@@ -56,19 +56,17 @@ pub(crate) fn run(asked: &Partition, screen: &mut Screen) -> Result<(), Failure>
     interrupt::guard(&output);
     if prepared.removed > 0 && !reading.json {
         let (removed, folder) = (prepared.removed, asked.output.display());
-        screen.say(&format!(
-            "removed {removed} files that an interrupted run had left in {folder}"
-        ))?;
+        screen.say(&format!("removed {removed} files that an interrupted run left in {folder}"))?;
     }
     let removed = prepared.removed;
     for part in &mut parts {
         part.path = std::fs::canonicalize(&part.path).map_err(|e| Failure::file(&part.path, &e))?;
     }
-    let progress = Progress::new("preparing");
+    let progress = Progress::new("partitioning");
     let written = match fleet {
         None => here(&preparing, &parts, threads, &progress).map(Written::Here),
         Some(mut fleet) => {
-            progress.say("preparing on the cluster");
+            progress.say("partitioning on the cluster");
             let address = fleet.address().to_string();
             let done = fleet.done(Job::Prepare(preparing), &parts);
             let sizes = |(work, done): (JobSpec, Vec<_>)| {
@@ -94,15 +92,15 @@ pub(crate) fn run(asked: &Partition, screen: &mut Screen) -> Result<(), Failure>
         }))?);
     }
     screen.say(&format!(
-        "{folder} holds the table grouped by {steps} secret steps: allocation {}, in {seconds:.1} s",
+        "{folder}: the table partitioned by {steps} random steps, allocation {}, in {seconds:.1} s",
         allocation.id
     ))?;
-    screen.say("It is as secret as the table, and serves one run: delete it afterwards.")?;
+    screen.say("Keep it as confidential as the table: it reveals each row's step. One run may use it; delete it afterwards.")?;
     if allocation.test_only {
         screen.say("TEST ONLY: made with a fixed seed; do not release a model of it.")?;
     }
     Ok(screen.say(&format!(
-        "\nnext: quietly fit linear {folder} --schema SCHEMA --target COLUMN --epsilon 1 --checkpoint run.journal"
+        "\nnext: quietly fit linear {folder} --schema SCHEMA --target COLUMN --epsilon 1 --checkpoint run.checkpoint"
     ))?)
 }
 
@@ -139,7 +137,7 @@ fn here(
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(part) = parts.get(number) else { return Ok(done) };
-            progress.say(&format!("preparing part {} of {}", number + 1, parts.len()));
+            progress.say(&format!("partitioning part {} of {}", number + 1, parts.len()));
             let part = preparing.group(number, part)?;
             done.push((number, if parts.len() > OPEN { part.closed()? } else { part }));
         }

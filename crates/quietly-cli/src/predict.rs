@@ -19,13 +19,13 @@ pub(crate) struct Predict {
     model: PathBuf,
     #[command(flatten)]
     table: Files,
-    /// Where the predictions go: CSV with the column `prediction`, and `probability` of a classifier that has them
+    /// The CSV file to write, with the column `prediction`, and `probability` of a classifier that has them
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
-    /// Write ' before labels and names that a spreadsheet would take for formulas
+    /// Prefix labels and names that a spreadsheet would read as formulas with '
     #[arg(long)]
     for_spreadsheets: bool,
-    /// Replace whatever is there; without it only older predictions are replaced
+    /// Overwrite any file; without it only older predictions are replaced
     #[arg(long)]
     force: bool,
 }

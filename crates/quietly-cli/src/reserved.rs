@@ -80,7 +80,7 @@ impl Reserved {
                 let _ = fs::remove_file(&elsewhere);
                 let mut out = io::stdout().lock();
                 out.write_all(bytes).and_then(|()| out.flush())?;
-                "what stands on stdout".into()
+                "the output on stdout".into()
             }
         };
         let why = format!("{error}; the model is not lost: it was saved as {place}");
@@ -97,7 +97,7 @@ impl Reserved {
         file.sync_all()?;
         if self.path.exists() {
             if !self.force {
-                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is there already"));
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it exists already"));
             }
             fs::rename(&self.path, free(&self.path))?;
         }

@@ -142,7 +142,7 @@ pub(crate) trait Scheme: Args {
 /// Every record in every step.
 #[derive(Args, Debug)]
 pub(crate) struct Gaussian {
-    /// How many noisy sums are released
+    /// Number of noisy sums that are released
     #[arg(long, value_name = "T", default_value = "1")]
     steps: Count,
 }
@@ -156,7 +156,7 @@ impl Scheme for Gaussian {
 /// Laplace noise.
 #[derive(Args, Debug)]
 pub(crate) struct Laplace {
-    /// How many noisy sums are released
+    /// Number of noisy sums that are released
     #[arg(long, value_name = "T", default_value = "1")]
     steps: Count,
 }
@@ -170,7 +170,7 @@ impl Scheme for Laplace {
 /// The exponential mechanism.
 #[derive(Args, Debug)]
 pub(crate) struct Exponential {
-    /// How many choices are made
+    /// Number of releases
     #[arg(long, value_name = "T", default_value = "1")]
     steps: Count,
 }
@@ -189,7 +189,7 @@ pub(crate) struct Poisson {
     /// Sampling rate: each row joins each step with this probability, independently
     #[arg(long, value_name = "Q")]
     sampling_rate: crate::parse::Number,
-    /// How many noisy sums are released
+    /// Number of noisy sums that are released
     #[arg(long, value_name = "T")]
     steps: Count,
 }
@@ -207,13 +207,13 @@ impl Scheme for Poisson {
 /// Batches of one size.
 #[derive(Args, Debug)]
 pub(crate) struct FixedSize {
-    /// How many records the table has
+    /// Number of rows of the table
     #[arg(long, value_name = "N")]
     records: Count,
-    /// How many of them are in each batch, drawn anew
+    /// Number of rows in each batch
     #[arg(long, value_name = "B")]
     batch: Count,
-    /// How many noisy sums are released
+    /// Number of noisy sums that are released
     #[arg(long, value_name = "T")]
     steps: Count,
 }
@@ -236,13 +236,13 @@ impl Scheme for FixedSize {
 /// Random allocation.
 #[derive(Args, Debug)]
 pub(crate) struct RandomAllocation {
-    /// Steps in one pass
+    /// Steps per epoch
     #[arg(long, value_name = "T")]
     steps: Count,
-    /// In how many of them each record takes part, at random
+    /// In how many of them each row takes part, at random
     #[arg(long, value_name = "K", default_value = "1")]
     select: Count,
-    /// How many passes, each drawn anew
+    /// Number of epochs, each drawn independently
     #[arg(long, value_name = "E", default_value = "1")]
     epochs: Count,
 }
@@ -268,19 +268,19 @@ impl Scheme for RandomAllocation {
 /// A shuffled table cut into blocks.
 #[derive(Args, Debug)]
 pub(crate) struct Shuffle {
-    /// Blocks in one pass; the price does not depend on it
+    /// Blocks per epoch; the cost does not depend on it
     #[arg(long, value_name = "T", default_value = "1")]
     steps: Count,
-    /// How many passes
+    /// Number of epochs
     #[arg(long, value_name = "E", default_value = "1")]
     epochs: Count,
 }
 
 impl Scheme for Shuffle {
     fn plan(&self) -> Result<Plan, Failure> {
-        let note = "a shuffle is charged as one full release per pass, without amplification: its blocks \
-                    have fixed sizes, so that who takes whose place gives a record away. To be charged for less, \
-                    draw each record's step on its own: `quietly account random-allocation`.";
+        let note = "a shuffle is priced as one full release per epoch, without amplification: its blocks have \
+                    fixed sizes, so the steps of rows depend on each other. For a lower cost, draw the step of \
+                    each row independently: `quietly account random-allocation`.";
         let plan = in_passes("shuffle", (&self.steps, &self.epochs), Event::shuffled)?;
         Ok(Plan { note: Some(note), ..plan })
     }
@@ -289,10 +289,10 @@ impl Scheme for Shuffle {
 /// Tree aggregation.
 #[derive(Args, Debug)]
 pub(crate) struct Tree {
-    /// Leaves of the tree, one per step; each record is in one of them
+    /// Leaves of the tree, one per step; each row is in one of them
     #[arg(long, value_name = "T")]
     steps: Count,
-    /// How many passes, with a tree each
+    /// Number of epochs, with one tree each
     #[arg(long, value_name = "E", default_value = "1")]
     epochs: Count,
 }

@@ -26,10 +26,10 @@ pub(crate) struct Look {
     /// Draw a network's curves into this SVG file
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Draw the splines of this many units, those that training moved most, instead of what columns do to predictions
+    /// Draw the splines of this many units, those that training moved most, instead of the effect of columns on predictions
     #[arg(long, value_name = "K")]
     units: Option<Count>,
-    /// Replace whatever is there; without it only an older picture is replaced
+    /// Overwrite any file; without it only an older picture is replaced
     #[arg(long, requires = "output")]
     force: bool,
     /// Print JSON
@@ -44,15 +44,10 @@ pub(crate) fn run(look: &Look, screen: &mut Screen) -> Result<(), Failure> {
         return curved(look, &model, network, screen);
     }
     if look.output.is_some() || look.units.is_some() {
-        return Err(quietly::Error::Parameter {
-            name: "flags",
-            want: "left out here",
-            got: format!(
-                "--output or --units, which draw networks: a {} model has weights, and no curves",
-                model.link.name()
-            ),
-        }
-        .into());
+        return Err(Failure::Misplaced(format!(
+            "--output and --units draw networks, and this {} model has weights only; leave them out",
+            model.link.name()
+        )));
     }
     if look.json {
         return Ok(screen.say_json(&weights::json(&model))?);

@@ -23,16 +23,16 @@ pub(crate) struct Files {
 /// How files are read.
 #[derive(Args, Debug)]
 pub(crate) struct Reading {
-    /// csv, parquet, arrow or libsvm; told from the name by default
+    /// csv, parquet, arrow or libsvm; detected from the name by default
     #[arg(long, value_name = "NAME")]
     format: Option<String>,
-    /// What stands between the cells of a CSV file; found in its header by default
+    /// CSV delimiter; detected from the header by default
     #[arg(long, value_name = "C")]
     delimiter: Option<String>,
     /// The first line of CSV has names, even if they look like data, such as 2020,2021
     #[arg(long)]
     header_is_names: bool,
-    /// How many threads may work; all cores by default
+    /// Number of threads; all cores by default
     #[arg(long, value_name = "N")]
     threads: Option<Count>,
     /// Print JSON
@@ -84,7 +84,7 @@ pub(crate) fn with_features(features: Option<usize>) -> ReadOptions {
     ReadOptions { features, ..ReadOptions::default() }
 }
 
-/// Which files make the table, for people: `read 2 files: a.parquet, b.parquet`.
+/// Which files make the table: `table (2 files): a.parquet, b.parquet`.
 ///
 /// A table whose rows are there twice protects each of them half as well, so look at the list. It tells no sizes: they are
 /// exact functions of the rows.
@@ -96,8 +96,10 @@ pub(crate) fn files_read(source: &Source) -> String {
         more => format!(" and {more} more"),
     };
     let (count, shown) = (names.len(), names[..names.len().min(MOST)].join(", "));
-    let files = if count == 1 { "file" } else { "files" };
-    format!("read {count} {files}: {shown}{more}")
+    match count {
+        1 => format!("table: {shown}"),
+        _ => format!("table ({count} files): {shown}{more}"),
+    }
 }
 
 fn delimiter(text: &str) -> Result<u8, Failure> {
@@ -150,13 +152,13 @@ pub(crate) fn beside(table: &Path) -> PathBuf {
 /// What may be spent.
 #[derive(Args, Debug)]
 pub(crate) struct Spending {
-    /// The epsilon that must not be exceeded; inf for no privacy at all
+    /// Privacy budget ε; inf for no privacy
     #[arg(long, value_name = "E")]
     epsilon: Number,
-    /// The delta at which it must hold; below 1 / (10 rows) and a tenth of what the ledger has left by default, 0 for methods that have it
+    /// Privacy budget δ; by default below 1 / (10 rows) and at most a tenth of what the ledger has left, and 0 for methods with pure privacy
     #[arg(long, value_name = "D")]
     delta: Option<Number>,
-    /// One row's difference: add-remove or replace-one
+    /// Neighbouring relation: add-remove or replace-one
     #[arg(long, value_name = "HOW", hide_possible_values = true, value_enum, default_value_t = Relation::AddRemove)]
     neighbours: Relation,
 }

@@ -17,7 +17,7 @@ fn the_page_says_what_the_certificate_says() {
     let epsilon = (value["epsilon"].as_f64().unwrap() * 1e4).ceil() / 1e4;
     for part in [
         "linear regression of <bdi>y</bdi> on 3 features",
-        &format!("<b>{epsilon}</b> spent of 1 asked"),
+        &format!("<b>{epsilon}</b> of a budget of 1"),
         "whether one row is in the table (add-remove)",
         "one row (called <bdi>person</bdi>); if a person has several rows, they are NOT protected at this epsilon",
         "<svg",

@@ -228,9 +228,9 @@ fn the_same_rows_twice_are_refused_before_the_charge() {
     }
     fs::copy(folder.path("test.csv"), folder.path("f/u.csv")).unwrap();
     let said = folder.good(&format!("fit linear f {fit}"));
-    assert!(said.contains("read 2 files: t.csv, u.csv"), "{said}");
+    assert!(said.contains("table (2 files): t.csv, u.csv"), "{said}");
     let said = folder.good("evaluate m.quietly test.csv");
-    assert!(said.starts_with("read 1 file: test.csv"), "{said}");
+    assert!(said.starts_with("table: test.csv"), "{said}");
     let said = folder.good("bounds train.csv a --epsilon 0.1");
-    assert!(said.starts_with("# read 1 file: "), "{said}");
+    assert!(said.starts_with("# table: "), "{said}");
 }

@@ -403,7 +403,7 @@ fn a_journal_that_was_put_back_is_refused() {
             refused("2.quietly", "d/j", "copied");
         }
         let said = folder.good(&stepwise("1.quietly", "j", ledger));
-        assert!(said.contains("goes on where it was broken off"), "{said}");
+        assert!(said.contains("resuming the interrupted run"), "{said}");
         assert!(!folder.path("j").exists());
         // After the end: under its own name, by the link, and in another folder.
         let end = if ledger.is_empty() { "copied" } else { "has ended" };

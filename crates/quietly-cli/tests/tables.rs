@@ -73,7 +73,8 @@ fn people_are_told_what_it_cost_and_what_comes_next() {
     assert!(said.contains("saved y-linear.quietly") && !said.contains("TEST ONLY"), "{said}");
     assert!(said.contains("next: quietly certificate y-linear.quietly"), "{said}");
     let label = folder.good("certificate y-linear.quietly");
-    for part in ["of 1 asked, at delta 1e-5", "whether one row is in the table", "operating system"]
+    for part in
+        ["of a budget of 1, at delta 1e-5", "whether one row is in the table", "operating system"]
     {
         assert!(label.contains(part), "{part}:\n{label}");
     }

@@ -21,7 +21,7 @@ impl fmt::Display for Allocation {
         let Allocation { id, steps, randomness, .. } = self;
         write!(
             f,
-            "each row in one of {steps}, by its place: allocation {id}, {randomness}, which was then deleted"
+            "each row in one of {steps} steps, uniformly at random: allocation {id}, {randomness}, deleted afterwards"
         )
     }
 }

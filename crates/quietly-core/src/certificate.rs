@@ -186,7 +186,7 @@ impl Certificate {
         self.test_only |= allocation.test_only;
         self.allocation = Some(allocation.clone());
         self.not_covered.push(
-            "whoever can tell the steps of rows from random ones, by reading the prepared table or by breaking ChaCha20"
+            "anyone who can distinguish the steps of rows from random ones, by reading the partitioned table or by breaking ChaCha20"
                 .into(),
         );
     }
@@ -307,7 +307,7 @@ impl Certificate {
         let right = 100.0 * (1.0 + self.asked.delta() * (-self.epsilon).exp())
             / (1.0 + (-self.epsilon).exp());
         if !self.asked.is_private() || right > 99.94 {
-            return "this model gives no meaningful protection to anybody in the table.".into();
+            return "this model gives no meaningful protection to anyone in the table.".into();
         }
         let right = (10.0 * right * (1.0 - 1e-12)).ceil() / 10.0;
         let unit = if self.asked.rows_per_unit() == 1 { "row" } else { unit };
@@ -330,25 +330,23 @@ impl Certificate {
     pub fn how(&self, charge: &PlannedRelease) -> String {
         match (charge.mechanism, self.asked.neighbours()) {
             (Mechanism::Gaussian { noise }, _) => {
-                format!("Gaussian noise, {noise:.4} times what one row can add")
+                format!("Gaussian mechanism, noise multiplier {noise:.4}")
             }
             (Mechanism::CorrelatedGaussian { noise, mixing }, _) => {
-                format!("Gaussian noise, {noise:.4} times what one row can add, {mixing}")
+                format!("correlated Gaussian mechanism, noise multiplier {noise:.4}, {mixing}")
             }
             (Mechanism::Laplace { scale }, _) => {
-                format!("Laplace noise, {scale:.4} times what one row can add in the 1-norm")
+                format!("Laplace mechanism, scale {scale:.4} times the 1-norm sensitivity")
             }
             (Mechanism::Exponential { add_remove: epsilon, .. }, Neighbours::AddRemove)
             | (Mechanism::Exponential { replace_one: epsilon, .. }, Neighbours::ReplaceOne) => {
                 format!("exponential mechanism, epsilon {epsilon:.4}")
             }
             (Mechanism::ObjectivePerturbation { noise, .. }, _) => {
-                format!(
-                    "objective tilted by Gaussian noise, {noise:.4} times one row's longest gradient"
-                )
+                format!("objective perturbation, noise multiplier {noise:.4}")
             }
             (Mechanism::ApproximateDp { epsilon, delta }, _) => {
-                format!("proven private as a whole, epsilon {epsilon:.4} and delta {delta:e}")
+                format!("(ε, δ)-private mechanism, epsilon {epsilon:.4}, delta {delta:e}")
             }
         }
     }
@@ -358,13 +356,13 @@ impl Certificate {
         let tuned = self.tuning.as_ref()?;
         let by = match tuned.score_noise {
             Some(noise) => {
-                format!("a sum with Gaussian noise, {noise:.4} times what one row can add")
+                format!("a sum with Gaussian noise, noise multiplier {noise:.4}")
             }
             None => "public rows".into(),
         };
         Some(format!(
-            "the above is one trial, and this the best of a random number of them, {} in the mean, of {} candidates: epsilon {:.4} for \
-             a trial and {:.4} for which is best, as told by {by}",
+            "the releases above are one trial, and this model is the best of a random number of trials, {} on average, of {} candidates: \
+             epsilon {:.4} for a trial and {:.4} for the selection, which uses {by}",
             tuned.trials, tuned.candidates, tuned.epsilon, tuned.order
         ))
     }
@@ -415,19 +413,19 @@ impl fmt::Display for Certificate {
         if !self.asked.is_private() {
             return writeln!(
                 f,
-                "NO PRIVACY: epsilon was infinite. This model may give away any row of its table.\nmade by {}",
+                "NO PRIVACY: epsilon was infinite. This model may reveal any row of its table.\nmade by {}",
                 self.made_by
             );
         }
         if self.test_only {
             writeln!(
                 f,
-                "TEST ONLY: made with a fixed seed; whoever knows it can remove the noise.\n"
+                "TEST ONLY: made with a fixed seed; anyone who knows the seed can remove the noise.\n"
             )?;
         }
         writeln!(
             f,
-            "epsilon  {} of {} asked, at delta {}",
+            "epsilon  {} of a budget of {}, at delta {}",
             self.rounded(),
             self.asked.epsilon(),
             self.asked.delta_in_words()

@@ -185,7 +185,7 @@ impl Checkpoint {
             None => return Err(told(&NONE)),
             Some((first, pages)) => {
                 let there: Header = serde_json::from_str(first)
-                    .map_err(|_| told(&"this is not the journal of a run of this version"))?;
+                    .map_err(|_| told(&"this is not a checkpoint of this version"))?;
                 journal.header.run.clone_from(&there.run);
                 journal.resume(&there, first, pages)?;
             }
@@ -374,19 +374,19 @@ impl Drop for Checkpoint {
     }
 }
 
-const BUSY: &str = "another run is at work here";
-const NONE: &str = "this is not the journal of a run; name another file";
-const COPY: &str = "this journal was copied or moved from another place: two runs that go on from it would release a step twice; \
-                    go on with the first one, or delete this one and begin anew";
-const OTHER: &str = "this is the journal of another run: another plan, another table, another ledger, another seed or another version; \
-                     name another file, or delete this one to begin anew, and count what it released";
-const CHANGED: &str = "this journal was changed, or is not of this run; delete it to begin anew, and count what it released";
-const OLD: &str = "this journal is older than what its run released: going on would release steps once more; \
-                   put the newest one back, or delete it to begin anew, at the whole price";
-const DONE: &str = "the run of this journal has ended, and its model was made; delete the journal to begin another run, at its price";
-const UNCHARGED: &str = "the run of this journal is not in its ledger; delete the journal to begin anew, at the whole price";
-const UNMARKED: &str = "nothing beside this journal says how far its run came: it was copied from another place, or its mark \
-                        was deleted; delete the journal to begin anew, at the whole price";
+const BUSY: &str = "another run is using this checkpoint";
+const NONE: &str = "this is not a checkpoint; name another file";
+const COPY: &str = "this checkpoint was copied or moved: two runs that resume from it would release a step twice; \
+                    resume the original, or delete this copy and start a new run";
+const OTHER: &str = "this checkpoint belongs to another run: another plan, another table, another ledger, another seed or another version; \
+                     name another file, or delete this one to start a new run (what it released stays spent)";
+const CHANGED: &str = "this checkpoint was changed, or belongs to another run; delete it to start a new run (what it released stays spent)";
+const OLD: &str = "this checkpoint is older than what its run released: resuming would release steps twice; \
+                   restore the newest one, or delete it to start a new run at its full cost";
+const DONE: &str = "the run of this checkpoint is complete; delete the checkpoint to start a new run at its full cost";
+const UNCHARGED: &str = "the run of this checkpoint is not in its ledger; delete the checkpoint to start a new run at its full cost";
+const UNMARKED: &str = "the record of this checkpoint's progress is missing: the checkpoint was copied, or the file beside it \
+                        was deleted; delete the checkpoint to start a new run at its full cost";
 
 fn told(path: &Path, why: &dyn std::fmt::Display) -> Error {
     Error::File { path: path.display().to_string(), why: why.to_string() }

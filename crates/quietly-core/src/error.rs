@@ -17,10 +17,12 @@ pub enum Error {
     #[error("{path}: {why}")]
     File { path: String, why: String },
     /// A ledger has less left than a run costs.
-    #[error("this would spend {asked}, but of {limit} there is left: {left}")]
+    #[error(
+        "this run needs {asked}, but the ledger has {left} left of {limit}; nothing was read or spent"
+    )]
     BudgetExceeded { asked: String, left: String, limit: String },
     /// The run was interrupted. Nothing was released.
-    #[error("stopped before the end; nothing was released")]
+    #[error("interrupted; nothing was released")]
     Interrupted,
 }
 

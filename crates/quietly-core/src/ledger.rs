@@ -117,12 +117,12 @@ impl Ledger {
             (Ok(bytes), limit) if !(limit.is_some() && is_unborn(&bytes)) => {
                 let ledger = Ledger::read(path, &bytes)?;
                 let same = limit.is_none_or(|limit| limit == ledger.limit);
-                let got = "another than it was begun with";
-                Error::ensure(same, "limit", "left out, or as the ledger has it", got)?;
+                let got = "different";
+                Error::ensure(same, "limit", "left out, or equal to the ledger's limit", got)?;
                 Ok(ledger)
             }
             (Err(error), None) if error.kind() == io::ErrorKind::NotFound => {
-                Err(told(path, &"this ledger does not exist; give a limit to create it"))
+                Err(told(path, &"this ledger does not exist; pass limit to create it"))
             }
             (Err(error), _) if error.kind() != io::ErrorKind::NotFound => Err(told(path, &error)),
             (_, limit) => Ledger::begin(path, limit.expect("both cases without one are above")),
@@ -233,7 +233,7 @@ impl Ledger {
         if self.limit != limit {
             return Err(told(
                 &self.path,
-                &"another ledger stands there than the one that was opened",
+                &"this is no longer the ledger that was opened; open it again",
             ));
         }
         Ok(file)
@@ -268,20 +268,19 @@ impl Ledger {
         let mut file = self.again()?;
         let (own, other) = (self.limit.neighbours(), budget.neighbours());
         // Who is replaced leaves and joins: twice ε, and (1 + e^ε) times δ; the other way round nothing follows.
-        let want = "the ledger's: prices under different relations do not add up";
+        let want =
+            "those of the ledger: costs under different neighbouring relations do not add up";
         Error::ensure(own == other, "neighbours", want, other.name())?;
         // k rows of a unit pay k times what one row does.
         let (own, other) = (self.rows_per_unit(), budget.rows_per_unit());
-        let want =
-            "as in the ledger's other releases: what units of different sizes pay does not add up";
+        let want = "the same as for the other runs in this ledger: costs for units of different sizes do not add up";
         Error::ensure(own.is_none_or(|own| own == other), "rows_per_unit", want, other)?;
         let same = |a: &Option<String>, b: Option<&String>| a.is_some() && a.as_ref() == b;
         let used = |s: &Spending| same(&s.allocation, run.allocation.as_ref());
-        let want =
-            "prepared anew: two runs over the same steps are not covered by what each is charged";
-        Error::ensure(!self.spent.iter().any(used), "table", want, "used by another run")?;
+        let want = "partitioned again, as the guarantee covers one run per partition";
+        Error::ensure(!self.spent.iter().any(used), "table", want, "already used by another run")?;
         let known = |s: &Spending| same(&s.run, Some(&run.name));
-        let want = "new: a charge is for one run";
+        let want = "a new one, as each run is charged once";
         Error::ensure(!self.spent.iter().any(known), "run", want, "in the ledger already")?;
         let (epsilon, delta) = self.exactly_left();
         let fits = budget.is_private()
@@ -326,7 +325,7 @@ impl Ledger {
     pub fn finish(&mut self, run: &str) -> Result<(), Error> {
         let mut file = self.again()?;
         match self.run(run) {
-            None => Err(told(&self.path, &"this run was never charged here")),
+            None => Err(told(&self.path, &"this run was not charged to this ledger")),
             Some(Spending { finished: true, .. }) => Ok(()),
             Some(spending) => {
                 let (what, run) = (spending.what.clone(), Some(run.into()));
@@ -359,12 +358,12 @@ impl Ledger {
             Some(line) => {
                 disk::append(&mut file, b"\n").map_err(failed)?;
                 ledger.take(line).map_err(|why| told(path, &why))?;
-                "the last line lacked its end, and counts".to_string()
+                "the last line had no line break; it counts".to_string()
             }
             None => {
                 disk::cut(&file, end as u64).map_err(failed)?;
                 let of = digest(&String::from_utf8_lossy(torn));
-                format!("{} bytes of an unfinished last line were cut off, {of}", torn.len())
+                format!("{} bytes of an incomplete last line were removed, {of}", torn.len())
             }
         };
         ledger.append(&mut file, note(Kind::Repair, done.clone(), None))?;
@@ -432,7 +431,7 @@ impl Ledger {
 }
 
 const TORN: &str =
-    "its last line was not finished (a full disk, or a crash): quietly budget LEDGER --repair";
+    "its last line is incomplete (a full disk, or a crash); run quietly budget LEDGER --repair";
 
 /// A line that charges nothing.
 fn note(kind: Kind, what: String, run: Option<String>) -> Line {

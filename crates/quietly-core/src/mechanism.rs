@@ -229,10 +229,10 @@ impl Stage {
     /// Which rows a question is put to, where it is not the sampler's once a step.
     pub fn whom(&self, charge: &PlannedRelease) -> String {
         match (self.all_rows, charge.times) {
-            (true, 1) => ", of every row".into(),
-            (true, times) => format!(", {times} times, of every row"),
+            (true, 1) => ", over all rows".into(),
+            (true, times) => format!(", {times} times, over all rows"),
             (false, 1) => String::new(),
-            (false, times) => format!(", in which a row may be {times} times"),
+            (false, times) => format!(", in which a row may take part {times} times"),
         }
     }
 

@@ -70,7 +70,7 @@ impl RowsUsed {
         }
         if about + 3.0 * self.deviation < 0.5 * declared {
             return Some(format!(
-                "about {} of the declared {} rows were used: the table does not hold what the schema says. Check the types \
+                "about {} of the declared {} rows were used: the table does not match the schema. Check the types \
                  of the columns, the decimal and thousands separators, the spelling of categories, and `missing`; \
                  `quietly check` finds the column.",
                 spaced(self.about),
@@ -79,7 +79,7 @@ impl RowsUsed {
         }
         (about - 3.0 * self.deviation > 1.5 * declared).then(|| {
             format!(
-                "about {} rows were used, but the schema declares {}: is a file or a row there twice? If not, correct `rows`, as \
+                "about {} rows were used, but the schema declares {}: is a file or a row repeated? If not, correct `rows`, as \
                  the fit was planned for that many.",
                 spaced(self.about),
                 spaced(self.declared)

@@ -27,13 +27,15 @@ pub enum Error {
     #[error("{path}: {why}")]
     File { path: String, why: String },
     /// A ledger has less left than a run costs.
-    #[error("this would spend {asked}, but of {limit} there is left: {left}")]
+    #[error(
+        "this run needs {asked}, but the ledger has {left} left of {limit}; nothing was read or spent"
+    )]
     BudgetExceeded { asked: String, left: String, limit: String },
     /// Rows on other machines could not be asked.
-    #[error("the cluster at {address} gave no answer: {why}")]
+    #[error("the cluster at {address} did not respond: {why}")]
     Remote { address: String, why: String },
     /// The run was asked to stop. Nothing was released.
-    #[error("stopped before the end; nothing was released")]
+    #[error("interrupted; nothing was released")]
     Interrupted,
 }
 
@@ -95,16 +97,16 @@ impl Error {
             Error::Parameter { .. } => "change that parameter; nothing was spent",
             Error::TooLarge { .. } => "nothing was spent",
             Error::Model { .. } => "make the model again with `quietly fit`, or update quietly",
-            Error::File { .. } => "is the path right, and is there room?",
+            Error::File { .. } => "check the path, its permissions and the free space",
             Error::BudgetExceeded { .. } => {
-                "nothing was read or spent; ask for less, or ask whoever set the limit"
+                "lower epsilon or delta, or ask the owner of the ledger; a limit cannot be raised"
             }
             Error::Remote { .. } => {
-                "is the scheduler running, are there executors, and do they see the same files? No model was made; with \
-                 --checkpoint the same command goes on where this one stopped"
+                "check that the scheduler and executors run and see the same files. No model was made; with --checkpoint the \
+                 same command resumes the run"
             }
             Error::Interrupted => {
-                "what was charged to a ledger stays charged; with --checkpoint the same command goes on without a new charge"
+                "what was charged to a ledger stays charged; with --checkpoint the same command resumes without a new charge"
             }
         }
         .into()

@@ -222,14 +222,16 @@ impl PartitionedTable {
                 if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
             {
                 let begun = folder.is_dir() && folder.join(file(0)).exists();
-                let why =
-                    "this table was not prepared to its end; delete the folder and prepare it anew";
+                let why = "this table was not partitioned completely; delete the folder and partition the table again";
                 return if begun { Err(told(folder, &why)) } else { Ok(None) };
             }
             Err(error) => return Err(told(&path, &error)),
         };
         let other = || {
-            told(&path, &"this is not a prepared table that this version can read; prepare it anew")
+            told(
+                &path,
+                &"this is not a partitioned table that this version can read; partition the table again",
+            )
         };
         let prepared: PartitionedTable = serde_json::from_str(&text).map_err(|_| other())?;
         let steps = prepared.allocation.steps;
@@ -260,7 +262,10 @@ impl PartitionedTable {
             let fits = groups.len() == there.len()
                 && groups.iter().zip(&there).all(|(group, (_, records))| group.rows() == *records);
             if !fits {
-                return Err(told(&path, &"this is not what was prepared; prepare the table anew"));
+                return Err(told(
+                    &path,
+                    &"this file changed after the table was partitioned; partition the table again",
+                ));
             }
             groups.into_iter().zip(there).for_each(|(group, (step, _))| steps[step].push(group));
         }
@@ -307,9 +312,13 @@ impl PartitionedTable {
     /// [`Error::Parameter`] if one has; [`Error::File`] if that cannot be told.
     pub fn check_unused(&self, folder: &Path) -> Result<(), Error> {
         let there = folder.join(USED).try_exists().map_err(|e| told(folder, &e))?;
-        let want =
-            "prepared anew: two runs over the same steps are not covered by what each is charged";
-        Error::ensure(!there || self.allocation.test_only, "table", want, "used by another run")
+        let want = "partitioned again, as the guarantee covers one run per partition";
+        Error::ensure(
+            !there || self.allocation.test_only,
+            "table",
+            want,
+            "already used by another run",
+        )
     }
 }
 

@@ -152,11 +152,11 @@ impl Candidate {
     fn words(&self) -> String {
         let noise = match self.noise {
             NetworkNoise::Independent => "independent noise".into(),
-            NetworkNoise::Mixed { mixing } => format!("noise {mixing}"),
-            NetworkNoise::Tree => "noise on a tree".into(),
+            NetworkNoise::Mixed { mixing } => format!("{mixing}"),
+            NetworkNoise::Tree => "tree noise".into(),
         };
         match self.sampler {
-            Sampler::FullBatch => format!("{} steps, {}, {noise}", self.steps, self.sampler),
+            Sampler::FullBatch => format!("full batch, {} steps, {noise}", self.steps),
             _ => format!("{}, {noise}", self.sampler),
         }
     }
@@ -225,8 +225,8 @@ fn candidates(wishes: &Wishes, rows: u64, budget: &Budget) -> Result<Vec<Candida
         let sampling = wishes.sampling.unwrap_or(Sampling::Cyclic);
         let passes = wishes.passes.unwrap_or(1);
         let fine = sampling == Sampling::Cyclic && passes == 1;
-        let want = "for one pass of rows in one part each: cyclic sampling, one pass";
-        let got = format!("for {passes} passes of {} sampling", sampling.name());
+        let want = "for cyclic sampling and one epoch, where each row is in one batch";
+        let got = format!("for {} sampling and {passes} epochs", sampling.name());
         Error::ensure(fine, "noise on a tree", want, got)?;
         return Ok(vec![candidate(Sampling::Cyclic, NetworkNoise::Tree)]);
     }
@@ -258,10 +258,10 @@ fn candidates(wishes: &Wishes, rows: u64, budget: &Budget) -> Result<Vec<Candida
         .map(|(sampling, noise)| candidate(sampling, noise))
         .filter(|candidate| candidate.goes_together(replaced))
         .collect();
-    let want = "one that has a price with its noise under this relation: fixed-size batches need replace-one, mixed noise on Poisson \
-                samples add-remove";
+    let want = "one with a known privacy bound: fixed-size needs neighbours replace-one, and poisson with correlated noise needs \
+                neighbours add-remove";
     let asked = wishes.sampling.map_or("any", Sampling::name);
-    let got = format!("{asked} under {}", budget.neighbours().name());
+    let got = format!("{asked} with neighbours {}", budget.neighbours().name());
     Error::ensure(!all.is_empty(), "sampler", want, got)?;
     Ok(all)
 }

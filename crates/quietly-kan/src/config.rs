@@ -115,13 +115,13 @@ impl fmt::Display for KanConfig {
             units.join(" then "),
             self.shape.weights()
         )?;
-        write!(f, "  gradients cut at {:.3}, steps of {:.3}", self.clip, self.step_size)?;
+        write!(f, "  gradients clipped to norm {:.3}, step size {:.3}", self.clip, self.step_size)?;
         match self.momentum {
             0.0 => writeln!(f)?,
             momentum => writeln!(f, " with momentum {momentum:.3}")?,
         }
         for Alternative { what, noise } in &self.rejected {
-            writeln!(f, "  rejected, with {noise:.2} times the noise: {what}")?;
+            writeln!(f, "  not chosen ({noise:.2} times the noise): {what}")?;
         }
         Ok(())
     }

@@ -13,9 +13,9 @@ mod curve;
 
 /// What differential privacy does promise.
 const COVERED: [&str; 3] = [
-    "whatever anybody does with the model: its weights, its predictions, pictures of it, and what is made of them later",
+    "any use of the model: its weights, its predictions, plots, and whatever is computed from them later",
     "attackers who know all other rows, the algorithm and this page, with any amount of computing",
-    "every question above, those about scales and thresholds included: all of them are in the price",
+    "every release above, those of scales and thresholds included: the epsilon and delta count all of them",
 ];
 
 /// What may go wrong beside the mathematics, who takes care of it, and how.
@@ -28,12 +28,12 @@ const HAZARDS: [(&str, &str, &str); 7] = [
     (
         "several releases of one table",
         "yours to check",
-        "each of them costs: add their epsilons and deltas up, this one's included",
+        "their costs add up: add all epsilons and deltas, this one's included",
     ),
     (
         "bounds looked up in the data",
         "yours to check",
-        "ranges, values and the number of rows are published as the schema has them: they must come from what anybody knows",
+        "ranges, values and the number of rows are published as the schema has them: they must come from public knowledge",
     ),
     (
         "settings tried on the same table",
@@ -43,7 +43,7 @@ const HAZARDS: [(&str, &str, &str); 7] = [
     (
         "scores on sensitive rows",
         "yours to check",
-        "accuracy that was computed from the rows, without noise, is a release of its own and is not in this price",
+        "accuracy that was computed from the rows, without noise, is a separate release, and is not part of this cost",
     ),
     (
         "clocks and memory",
@@ -161,12 +161,12 @@ impl Page<'_> {
         };
         if !self.asked.is_private() {
             return alarm(
-                "NO PRIVACY: epsilon was infinite. This model may give away any row of its table.",
+                "NO PRIVACY: epsilon was infinite. This model may reveal any row of its table.",
             );
         }
         if self.test_only {
             return alarm(
-                "TEST ONLY: made with a fixed seed; whoever knows it can remove the noise.",
+                "TEST ONLY: made with a fixed seed; anyone who knows the seed can remove the noise.",
             );
         }
         String::new()
@@ -174,7 +174,7 @@ impl Page<'_> {
 
     fn headline(&self) -> String {
         if !self.asked.is_private() {
-            return "Nothing is promised to anybody in the table.".into();
+            return "This model has no privacy guarantee.".into();
         }
         let odds = escaped_around(&self.unit, |unit| self.odds_of(unit));
         let (first, rest) = odds.split_at(odds.chars().next().map_or(0, char::len_utf8));
@@ -194,7 +194,7 @@ impl Page<'_> {
             ("protects", format!("{relation} ({})", self.asked.neighbours().name())),
             (
                 "epsilon",
-                format!("<b>{}</b> spent of {} asked", self.rounded(), self.asked.epsilon()),
+                format!("<b>{}</b> of a budget of {}", self.rounded(), self.asked.epsilon()),
             ),
             ("delta", format!("<b>{}</b>", self.asked.delta_in_words())),
             ("accountant", format!("{}, a certified upper bound", escaped(&self.accountant))),

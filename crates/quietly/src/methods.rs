@@ -47,6 +47,12 @@ impl Method {
         self.about().links.contains(&Link::Logistic)
     }
 
+    /// Its name and what it fits: `dp-glmtron, which fits relu`.
+    pub(crate) fn and_its_models(self) -> String {
+        let links: Vec<&str> = self.about().links.iter().map(|link| link.name()).collect();
+        format!("{}, which fits {}", self.name(), links.join(", "))
+    }
+
     /// The word used on the command line and in files.
     pub fn name(self) -> &'static str {
         self.about().name

@@ -393,7 +393,7 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
     // Another number of steps is another theorem.
     let other = Regression::new(Link::Linear).method(Method::OnePass).steps(13);
     let other = other.plan(6000, 3, Budget::new(2.0, 1e-6).unwrap()).unwrap();
-    assert!(run(&other).unwrap_err().to_string().contains("prepared for 12 steps"));
+    assert!(run(&other).unwrap_err().to_string().contains("partitioned for 12 steps"));
 
     // Where steps are secret, one run may use them: it may come back, and no other is let in.
     let place = folder.path().join("hidden");

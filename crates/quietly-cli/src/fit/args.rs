@@ -25,7 +25,7 @@ impl Model {
     /// The words of all of them.
     pub(crate) fn list() -> String {
         let names = Family::ALL.map(Family::name).join(", ");
-        format!("{names}, or auto: one of them, by what is public")
+        format!("{names}, or auto: chosen from public information")
     }
 
     /// The word on the command line.
@@ -55,7 +55,7 @@ impl ValueEnum for Model {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let help = match self {
             Model::Of(family) => family.help(),
-            Model::Auto => "One of these, by what is public alone",
+            Model::Auto => "One of these, chosen from public information alone",
         };
         Some(PossibleValue::new(self.name()).help(help))
     }
@@ -255,13 +255,13 @@ impl ModelArgs {
         if model == Model::Of(Family::Kan) {
             let others = self.not_of_networks();
             if !others.is_empty() {
-                let whose = "for other models: `fit kan` takes --epochs and --sampler";
-                return Err(foreign(whose, &others));
+                return Err(foreign(&others, "other models", "fit kan"));
             }
         } else {
             let network = self.parameters.typed(|group| group == ParameterGroup::Network);
             if !network.is_empty() {
-                return Err(foreign("for `fit kan` alone", &network));
+                let here = format!("fit {}", model.name());
+                return Err(foreign(&network, "fit kan", &here));
             }
         }
         self.parameters.apply(&mut spec)?;
@@ -292,15 +292,12 @@ impl ModelArgs {
     }
 }
 
-/// Flags that another model has.
-fn foreign(whose: &'static str, flags: &str) -> Failure {
-    let got = flags.trim().to_string();
-    quietly::Error::Parameter {
-        name: "flags",
-        want: "left out here",
-        got: format!("{got}, which is {whose}"),
-    }
-    .into()
+/// Flags that another model has, with their values.
+fn foreign(flags: &str, whose: &str, here: &str) -> Failure {
+    let names: Vec<&str> = flags.split_whitespace().filter(|word| word.starts_with("--")).collect();
+    let (belong, them) = if names.len() == 1 { ("belongs", "it") } else { ("belong", "them") };
+    let names = names.join(", ");
+    Failure::Misplaced(format!("{names} {belong} to {whose}; leave {them} out for {here}"))
 }
 
 /// The method of this name.

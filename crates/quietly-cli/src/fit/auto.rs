@@ -40,25 +40,25 @@ impl Chosen {
             format!("{rows} rows and {features} features at epsilon {epsilon}, delta {delta:e}");
         let (model, because) = match each {
             // On the one table that was tried, the example's clinic, a network of numbers did far worse than least squares.
-            _ if classes == 0 => (plain, "networks are taken for classes alone".into()),
-            _ if others => (plain, "a network has none of the flags that are given".to_string()),
+            _ if classes == 0 => (plain, "networks are used for classes only".into()),
+            _ if others => (plain, "a network does not have the given flags".to_string()),
             // There is nothing to weigh rows against.
-            f64::INFINITY => (plain, "without noise the plain model is the one to look at".into()),
+            f64::INFINITY => (plain, "without noise the plain model is the default".into()),
             _ if budget.is_pure() => (plain, "a network needs a delta above 0".into()),
             each if each >= ENOUGH_ROWS => (
                 Model::Of(Family::Kan),
                 format!(
-                    "{given} are {each:.0} rows over noise for each feature: enough ({ENOUGH_ROWS}) for a network"
+                    "{given} are {each:.0} rows per feature relative to the noise: enough ({ENOUGH_ROWS}) for a network"
                 ),
             ),
             each => (
                 plain,
                 format!(
-                    "{given} are {each:.0} rows over noise for each feature: too few ({ENOUGH_ROWS}) for a network"
+                    "{given} are {each:.0} rows per feature relative to the noise: too few (of {ENOUGH_ROWS}) for a network"
                 ),
             ),
         };
-        let why = format!("auto takes {}: {kind}, and {because}.", model.name());
+        let why = format!("auto uses {}: {kind}, and {because}.", model.name());
         Chosen { model, why: Some(why) }
     }
 

@@ -118,9 +118,9 @@ impl fmt::Display for Correlation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Correlation::Lambda { lambda } => {
-                write!(f, "less {lambda:.3} times that of the step before")
+                write!(f, "lambda={lambda:.3}")
             }
-            Correlation::Banded { bands } => write!(f, "mixed over {bands} steps"),
+            Correlation::Banded { bands } => write!(f, "banded over {bands} steps"),
         }
     }
 }

@@ -167,29 +167,31 @@ impl fmt::Display for Sampler {
         match self {
             Sampler::FullBatch => write!(f, "every row in every step"),
             Sampler::RandomAllocation { steps } => {
-                write!(f, "each row in one of {steps} steps, drawn in secret")
+                write!(
+                    f,
+                    "random allocation: each row in one of {steps} steps, uniformly at random"
+                )
             }
-            Sampler::Partition { steps } => write!(f, "each row in one of {steps} parts"),
+            Sampler::Partition { steps } => {
+                write!(f, "partition: each row in one of {steps} parts")
+            }
             Sampler::OrderedPartition { steps } => {
-                write!(f, "each row in one of {steps} parts, by its place in the table")
+                write!(f, "partition: each row in one of {steps} parts, by its place in the table")
             }
             Sampler::Poisson { steps, rate } => {
-                write!(
-                    f,
-                    "each row in each of {steps} steps with chance {rate:.4}, drawn in secret"
-                )
+                write!(f, "Poisson sampling, rate {rate:.4}, {steps} steps")
             }
             Sampler::BallsAndBins { bins, passes } => {
-                write!(
-                    f,
-                    "each row in one step of every {bins}, drawn once in secret, {passes} times"
-                )
+                write!(f, "balls-and-bins, {bins} batches per epoch, {passes} epochs")
             }
             Sampler::Cyclic { period, passes } => {
-                write!(f, "each row in one step of every {period}, {passes} times")
+                write!(f, "cyclic, {period} batches per epoch, {passes} epochs")
             }
             Sampler::FixedSize { steps, batch, rows } => {
-                write!(f, "{batch} of {rows} rows in each of {steps} steps, drawn in secret")
+                write!(
+                    f,
+                    "fixed-size batches: {batch} of {rows} rows, uniformly at random, {steps} steps"
+                )
             }
         }
     }

@@ -41,10 +41,7 @@ pub(super) fn open<'a>(
     let files: Vec<PathBuf> = entries.map_err(failed)?.iter().map(fs::DirEntry::path).collect();
     let inside = |file: &Path| fs::canonicalize(file).is_ok_and(|file| file.starts_with(&path));
     if !files.iter().all(|file| is_left_over(file)) || table.any(inside) {
-        return Err(told(
-            folder,
-            &"there is something in this folder; name one that is new or empty",
-        ));
+        return Err(told(folder, &"this folder is not empty; name one that is new or empty"));
     }
     for file in &files {
         fs::remove_file(file).map_err(|e| told(file, &e))?;

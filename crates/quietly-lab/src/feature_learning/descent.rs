@@ -239,11 +239,7 @@ impl fmt::Display for PatchPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Descent { filters, power, steps, step_size, clip, .. } = self.descent;
         writeln!(f, "{filters} filters for each label, power {power}; steps of {step_size}")?;
-        writeln!(
-            f,
-            "  {steps} x {PURPOSE} at {clip}, noise {:.2} times one row",
-            self.multiplier()
-        )?;
+        writeln!(f, "  {steps} x {PURPOSE} at {clip}, noise multiplier {:.2}", self.multiplier())?;
         write!(
             f,
             "epsilon {:.4} of {} at delta {} ({})",

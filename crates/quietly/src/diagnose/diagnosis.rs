@@ -256,19 +256,19 @@ impl Diagnosis {
                 "marginal: feature learning works here for some draws of noise, and not for others."
                     .into()
             }
-            Verdict::No => "no: a network trained at this budget guesses.".to_string(),
+            Verdict::No => "no: at this budget a trained network only guesses.".to_string(),
         }];
         let factor = self.factor();
         if !factor.is_finite() {
-            said.push("There is no signal to be seen.".into());
+            said.push("No signal is detectable.".into());
         } else if self.privacy() < PRIVACY.enough {
             said.push(format!("To reach the private regime multiply SNR·n by {}.", digits(factor)));
         }
         if self.statistics() < STATISTICS.enough {
-            said.push("Without any privacy, too, so few rows of so weak a signal are memorised rather than learnt.".into());
+            said.push("Even without privacy, so few rows with so weak a signal are memorised, not learnt.".into());
         }
         if self.time().is_some_and(|t| t < TIME.enough) {
-            said.push("So few steps are too short for the signal to grow; rows and epsilon cannot help that.".into());
+            said.push("So few steps are too few for the signal to grow; more rows or a larger epsilon do not help.".into());
         }
         said
     }

@@ -40,7 +40,7 @@ fn a_label_says_what_its_certificate_says() {
     let label = certificate.label();
     let epsilon = (certificate.epsilon * 1e4).ceil() / 1e4;
     for part in [
-        format!("<b>{epsilon}</b> spent of 1 asked"),
+        format!("<b>{epsilon}</b> of a budget of 1"),
         "<b>1e-6</b>".into(),
         "one row (called <bdi>patient</bdi>)".into(),
         "the values of one row; the number of rows is public (replace-one)".into(),

@@ -26,11 +26,10 @@ const DLW: &str =
     "Ding, Lei, Wang, Zheng, Wang, Xu: Nearly Optimal Differentially Private ReLU Regression";
 const SGD: &str = "Abadi et al.: Deep Learning with Differential Privacy";
 const EVEN: &str = "features of like size and little correlation";
-const ALLOCATION: &str = "each row in one random step (random allocation), after a few questions to all: a certified upper bound";
-const PARTS: &str =
-    "each row in one part, no amplification, after a question to all: a certified upper bound";
+const ALLOCATION: &str = "each row in one random step (random allocation), after a few releases from all rows: a certified upper bound";
+const PARTS: &str = "each row in one part, no amplification, after a release from all rows: a certified upper bound";
 const PLACES: &str =
-    "each row in one phase by its place, replace-one only: the price of one release";
+    "each row in one phase by its place, replace-one only: the cost of one release";
 const OUTPUT: &str = "one release of a point that a replaced row moves little, replace-one only";
 const COMPOSED: &str =
     "composition of Gaussian sums and private quantiles: a certified upper bound";
@@ -78,7 +77,7 @@ methods! {
             links: BOTH,
             assumes: "nothing",
             guarantee: "as the one it takes",
-            when: "unless you know better",
+            when: "by default",
             from: "quietly",
         };
         /// Every row in every step, from memory.
@@ -119,7 +118,7 @@ methods! {
         };
         /// Minibatches with adaptive clipping.
         DpAmbssgd: "dp-ambssgd", {
-            what: "one pass of minibatches, clipped at a private quantile that falls",
+            what: "one pass of minibatches, clipped at a decreasing private quantile",
             links: LINEAR,
             assumes: EVEN,
             guarantee: ALLOCATION,
@@ -185,7 +184,7 @@ methods! {
             what: "Poisson samples, one private clip for all",
             links: EVERY,
             assumes: EVEN,
-            guarantee: "Poisson sampling, after a few questions to all rows: a certified upper bound",
+            guarantee: "Poisson sampling, after a few releases from all rows: a certified upper bound",
             when: "to compare with what most people use",
             from: SGD,
         };
@@ -222,7 +221,7 @@ methods! {
             links: LINEAR,
             assumes: "a bounded target",
             guarantee: COMPOSED,
-            when: "to compare: a rival of the default",
+            when: "to compare with the default",
             from: "Tang et al.: Improved Differentially Private Regression via Gradient Boosting",
         };
         /// A deep point among many least-squares fits.
@@ -258,7 +257,7 @@ methods! {
             links: CONVEX,
             assumes: "nothing",
             guarantee: COMPOSED,
-            when: "the default for classifiers on small tables; losses with a corner, or to compare",
+            when: "the default for classifiers on small tables; nonsmooth losses, or to compare",
             from: "Bassily, Smith, Thakurta: Private Empirical Risk Minimization",
         };
         /// Steps towards the lowest vertex of the set.
@@ -339,7 +338,7 @@ methods! {
             links: CONVEX,
             assumes: "a bounded set",
             guarantee: PLACES,
-            when: "losses with a corner; the best of its paper",
+            when: "nonsmooth losses; the best of its paper",
             from: SHW,
         };
         /// Passes that double while steps halve.
@@ -374,7 +373,7 @@ methods! {
         };
         /// DP-SGD on a Kolmogorov–Arnold network.
         Kan: "kan", {
-            what: "DP-SGD on a Kolmogorov-Arnold network, noise mixed from step to step where that helps",
+            what: "DP-SGD on a Kolmogorov-Arnold network, noise correlated between steps where that helps",
             links: &[],
             assumes: "features with public ranges",
             guarantee: "sums of clipped gradients under the sampler of the plan: a certified upper bound",

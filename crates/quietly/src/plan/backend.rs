@@ -59,7 +59,7 @@ impl Plan {
     fn expands_alike(&self) -> Result<(), Error> {
         // A cosine has not the same bits on every machine.
         let waves = matches!(self.expansion, Some(Expansion::RandomFourier { .. }));
-        Error::ensure(!waves, "expansion", "splines, where several machines work", "waves")
+        Error::ensure(!waves, "expand", "splines on a cluster", "fourier")
     }
 
     /// Whether all rows are asked in every step, so that rows need no places: they may come in any order, and in another one each time.
@@ -112,11 +112,12 @@ impl Plan {
         let partitioned = self.method() == Method::OnePass || allocation.is_some();
         if let (Sampler::RandomAllocation { steps }, true) = (self.sampler(), partitioned) {
             let there = allocation.map_or(0, |allocation| allocation.steps);
-            let want =
-                "prepared for as many steps as are planned: `quietly partition TABLE --steps T`";
+            let want = "partitioned for as many steps as the plan has";
             let got = match there {
-                0 => format!("not prepared, and {steps} steps are planned"),
-                there => format!("prepared for {there} steps, and {steps} are planned"),
+                0 => format!("not partitioned; run quietly partition TABLE --steps {steps}"),
+                there => format!(
+                    "partitioned for {there} steps, and the plan has {steps}; give steps {there}"
+                ),
             };
             Error::ensure(there == steps, "table", want, got)?;
         }
@@ -146,7 +147,12 @@ impl Plan {
         }
         if let Some(journal) = &mut from.journal {
             let want = "that of a run of this plan";
-            Error::ensure(journal.is_of(&self.identity()), "journal", want, "that of another")?;
+            Error::ensure(
+                journal.is_of(&self.identity()),
+                "checkpoint",
+                want,
+                "that of another plan",
+            )?;
             journal.begin()?;
         }
         let (target, range) = self.target(encoding)?;

@@ -174,7 +174,7 @@ impl Convex {
             problem.scale(standardise::is_calm(rows, width, mu));
         }
         let fine = method.about().links.contains(&problem.link());
-        Error::ensure(fine, "method", "one for this model", method.name())?;
+        Error::ensure(fine, "method", "one for this model", method.and_its_models())?;
         self.unused(method)?;
         let mu = mu(&problem, shape, budget);
         if let Some(gradients) = noisy_gradients(method) {
@@ -202,7 +202,7 @@ impl Convex {
                 planned(perturbation, problem, shape, budget)?.into()
             }
             _ => {
-                let (want, got) = ("one for this model", method.name().into());
+                let (want, got) = ("one for this model", method.and_its_models());
                 return Err(Error::Parameter { name: "method", want, got });
             }
         })

@@ -20,37 +20,43 @@ impl<P: AsRef<UncheckedPlan>> fmt::Display for Plan<P> {
         match self.sampler() {
             Sampler::FullBatch => writeln!(f, "full batch: every row in every step")?,
             Sampler::RandomAllocation { steps } => {
-                writeln!(f, "one pass: each row in one of {steps} steps, drawn in secret")?;
+                writeln!(
+                    f,
+                    "one pass, random allocation: each row in one of {steps} steps, uniformly at random"
+                )?;
             }
             Sampler::Partition { steps } => {
                 writeln!(f, "one pass: each row in one of {steps} parts")?
             }
             Sampler::OrderedPartition { steps } => {
-                writeln!(f, "each row in one of {steps} phases, by its place in the table")?;
+                writeln!(
+                    f,
+                    "one pass: each row in one of {steps} phases, by its place in the table"
+                )?;
             }
             Sampler::Poisson { steps, rate } => {
-                writeln!(f, "samples: each row in each of {steps} steps with chance {rate:.4}")?;
+                writeln!(f, "Poisson sampling, rate {rate:.4}, {steps} steps")?;
             }
             other => writeln!(f, "{other}")?,
         }
         for stage in self.stages() {
             for charge in &stage.releases {
                 let how = match charge.mechanism {
-                    Mechanism::Gaussian { noise } => format!("noise {noise:.2} times one row"),
+                    Mechanism::Gaussian { noise } => format!("noise multiplier {noise:.2}"),
                     Mechanism::CorrelatedGaussian { noise, mixing } => {
-                        format!("noise {noise:.2} times one row, {mixing}")
+                        format!("noise multiplier {noise:.2}, {mixing}")
                     }
                     Mechanism::Laplace { scale } => {
-                        format!("Laplace noise {scale:.2} times one row in the 1-norm")
+                        format!("Laplace noise, scale {scale:.2} times the 1-norm sensitivity")
                     }
                     Mechanism::Exponential { add_remove, .. } => {
-                        format!("a choice at epsilon {add_remove:.4}")
+                        format!("exponential mechanism, epsilon {add_remove:.4}")
                     }
                     Mechanism::ObjectivePerturbation { noise, .. } => {
-                        format!("tilted by {noise:.2} times one row's gradient")
+                        format!("objective perturbation, noise multiplier {noise:.2}")
                     }
                     Mechanism::ApproximateDp { epsilon, delta } => {
-                        format!("proven as a whole, epsilon {epsilon:.4} at delta {delta:e}")
+                        format!("(ε, δ)-private mechanism, epsilon {epsilon:.4}, delta {delta:e}")
                     }
                 };
                 let whom = stage.whom(charge);

@@ -36,23 +36,23 @@ impl<P: AsRef<UncheckedPlan>> Plan<P> {
         expansion.check()?;
         let (want, after) = ("what the plan was made for", expansion.width());
         Error::ensure(after == self.width(), "number of expanded features", want, after)?;
-        let want = "none for a network, whose splines are learnt";
+        let want = "left out for a network, which learns its splines";
         Error::ensure(
             !matches!(self.algorithm, AnyAlgorithm::Kan(_)),
-            "expansion",
+            "expand",
             want,
             expansion.name(),
         )?;
         let streams = matches!(self.algorithm, AnyAlgorithm::OnePass(_));
-        let want = "none for one pass, which streams rows as they are; take full-batch";
-        Error::ensure(!streams, "expansion", want, expansion.name())
+        let want = "left out with method one-pass, which streams rows (use full-batch)";
+        Error::ensure(!streams, "expand", want, expansion.name())
     }
 
     /// Refuses a file of sparse rows, before any of it is read.
     pub(crate) fn check_dense(&self, source: &Source) -> Result<(), Error> {
-        let want = "none for sparse rows, whose zeros it would fill";
+        let want = "left out for sparse rows, whose zeros it would fill";
         let Some(expansion) = &self.expansion else { return Ok(()) };
-        Error::ensure(!source.is_sparse(), "expansion", want, expansion.name())
+        Error::ensure(!source.is_sparse(), "expand", want, expansion.name())
     }
 
     /// What expands the rows of this plan, if anything does.

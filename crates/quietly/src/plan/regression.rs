@@ -130,7 +130,7 @@ impl Regression {
             _ => "one for relu regression",
         };
         let fine = method.about().links.contains(&self.link);
-        Error::ensure(fine, "method", want, method.name())?;
+        Error::ensure(fine, "method", want, method.and_its_models())?;
         if let Some(paper) = Paper::named(method.name()) {
             let name = (paper, method.name());
             return Ok(papers::plan(name, self.link, shape, budget, &self.parameters)?.into());

@@ -127,8 +127,8 @@ impl Plan {
         watch: &mut Watch<'_>,
     ) -> Result<Weights, Error> {
         self.check_convex()?;
-        let want = "none for sparse rows, whose zeros it would fill";
-        Error::ensure(self.expansion.is_none(), "expansion", want, "one")?;
+        let want = "left out for sparse rows, whose zeros it would fill";
+        Error::ensure(self.expansion.is_none(), "expand", want, "given")?;
         let releaser = &mut Releaser::new(key, self.stages(), threads);
         Ok(self.fit_sparse(releaser, rows, range, watch)?.weights())
     }

@@ -20,10 +20,10 @@ parameters! {
     /// The largest norm of the weights, for features and a target within [-1, 1]: for dp-pgd, and the
     /// size of `constraint`, 1 by default. For a network, the largest distance of weights from their start
     radius: Number(f64), "W", Every;
-    /// Basis expansion of the features: splines[=P] of every number, or fourier[=COUNT] random
+    /// Basis expansion of the features: splines[=P] of every number, or fourier[=N] random
     /// Fourier features of all
     expand: Word(String), "HOW", Linear;
-    /// The set that weights stay in: l1, l2, linf or simplex, of size `radius`
+    /// The constraint set of the weights: l1, l2, linf or simplex, of size `radius`
     constraint: Word(String), "SET", Convex;
     /// Adds X/2 times the squared norm of the weights to the loss of every row
     ridge: Number(f64), "X", Convex;
@@ -51,9 +51,9 @@ parameters! {
     epochs: Count(u64), "K", Network;
     /// How noise is correlated from step to step: independent, tree, lambda=L or banded=J
     noise_correlation: Word(String), "HOW", Network;
-    /// The norm that the gradient of a row is clipped to, or none
+    /// The largest norm of the gradient of a row, or none
     clipping_norm: Word(String), "C", Network;
-    /// The share of a step's direction that comes from the steps before: 0 for plain steps
+    /// Momentum: the share of a step's direction that comes from earlier steps; 0 for none
     momentum: Number(f64), "B", Network;
     /// Which iterates to average: last, last-half, all or random
     average: Word(String), "WHICH", Network;
@@ -118,7 +118,7 @@ impl ModelSpec {
         }
         if let Some(clip) = &self.clipping_norm {
             let norm =
-                || clip.parse().map_err(|_| unknown("clipping_norm", "a norm, or none", clip));
+                || clip.parse().map_err(|_| unknown("clipping_norm", "a number, or none", clip));
             kan = kan.clip(if clip == "none" { Clip::Never } else { Clip::At(norm()?) });
         }
         if let Some(momentum) = self.momentum {
