@@ -104,7 +104,7 @@ def test_refusals_leave_nothing_behind(model, tmp_path):
 def test_a_report_takes_the_place_of_another(model, tmp_path):
     page = tmp_path / "label.html"
     page.write_text("a table")
-    with pytest.raises(quietly.FileError, match="is there already"):
+    with pytest.raises(quietly.FileError, match="exists already"):
         model.label(page)
     assert page.read_text() == "a table"
     model.label(page, overwrite=True)

@@ -58,7 +58,7 @@ pub(crate) fn run(asked_for: &Compare, screen: &mut Screen) -> Result<(), Failur
         let bar = screen.tint(&format!("{:<16}", "█".repeat(full.round() as usize)));
         screen.say(&format!("  {scheme:<18} {range:<18} {bar} {does}"))?;
     }
-    let text = "Each scheme is priced by its own theorem. Use the price of the scheme that really draws your batches.";
+    let text = "Each scheme has the cost of its own theorem. Use that of the scheme that draws your batches.";
     screen.say(&format!("\n{}", format::wrap(text, "  ", WIDTH)))?;
     let flags = format!(
         "--sampling-rate {rate} --steps {steps} --epsilon 1 --delta 1e-5{}",

@@ -219,12 +219,12 @@ fn tracing(args: &TracingArgs, screen: &mut Screen) -> Result<(), Failure> {
             say_proven(name, epsilon, common.delta.0, neighbours, screen)?;
         }
         say_seen(found.epsilon, found.confidence, ", for a replaced row", screen)?;
-        screen.say("\n                               found   at least  allowed")?;
+        screen.say("\n                                 found   at least  allowed")?;
         let mut line = |name: &str, m: &audit::Mean| {
             let allowed = (m.most * 1e4).ceil() / 1e4;
-            screen.say(&format!("  {name:<27}  {:.4}  {:.4}    {allowed:.4}", m.found, m.least))
+            screen.say(&format!("  {name:<29}  {:.4}  {:.4}    {allowed:.4}", m.found, m.least))
         };
-        line("member above stranger (AUC)", &found.pairs)?;
+        line("member above non-member (AUC)", &found.pairs)?;
         let (rate, hits) = &found.hits[0];
         line(&format!("hits at {:.2} % false alarms", 100.0 * rate), hits)?;
         let theory = match plan.link() {
@@ -232,15 +232,15 @@ fn tracing(args: &TracingArgs, screen: &mut Screen) -> Result<(), Failure> {
             _ => String::new(),
         };
         screen.say(&format!(
-            "  members stand {:.2} standard errors above strangers{theory}",
+            "  members are {:.2} standard errors above non-members{theory}",
             found.z
         ))?;
     }
     common.draw(
         &Picture {
             title: &format!("Scores of {what}"),
-            axis: "score, in standard deviations of strangers",
-            series: [("strangers", &found.strangers), ("members", &found.members)],
+            axis: "score, in standard deviations of non-members",
+            series: [("non-members", &found.strangers), ("members", &found.members)],
             threshold: None,
         },
         screen,

@@ -72,13 +72,13 @@ impl Entry {
 fn page() -> String {
     let mut text = String::from(
         "# Error codes\n\n\
-         Every refusal has a code that stays. `quietly explain CODE` prints what stands here; this page is made by\n\
-         `quietly explain --markdown` and a test compares them.\n\n\
+         Every error has a stable code. `quietly explain CODE` prints its section of this page. The page is the output of\n\
+         `quietly explain --markdown`, and a test compares them.\n\n\
          Exit status: 0 done; 1 refused, as the parameters, the theorems, the budget or the schema do not allow it\n\
-         (A codes, D codes but D01 and D03, C10, C15, C16, Q02, Q03, Q07), or an audit caught a violation (C13); 2 not understood or\n\
-         broken (the others); 130 interrupted (Q06). Errors go to stderr, with `--json` as JSON, and then no answer goes\n\
-         to stdout, but for C13, whose numbers do. No message holds a value from a table.\n\n\
-         The examples below work in a folder that holds the made-up clinic:\n\n\
+         (A codes, D codes but D01 and D03, C10, C15, C16, Q02, Q03, Q07), or an audit found a violation (C13); 2 not understood or\n\
+         broken (the others); 130 interrupted (Q06). Errors go to stderr, with `--json` as JSON, and then nothing goes\n\
+         to stdout, except the numbers of C13. No message contains a value from a table.\n\n\
+         The examples below run in a folder with the synthetic clinic:\n\n\
          ```console\n$ quietly example\n```\n",
     );
     for entry in entries() {
@@ -130,7 +130,7 @@ mod tests {
         ("C09", "No partial file is left", RUNS, "a_place_that_cannot_be_written_costs_nothing"),
         ("C10", "Nothing was charged or written", SPENT, "a_model_that_is_there_is_not_replaced"),
         ("C15", "Nothing was charged", SPENT, "a_schema_that_names_its_ledger_is_not_passed_by"),
-        ("D03", "nothing is saved", TABLES, "a_damaged_file_is_named"),
+        ("D03", "Nothing was used or saved", TABLES, "a_damaged_file_is_named"),
         ("D13", "Nothing was charged", SPENT, "what_is_public_is_refused_before_the_charge"),
         (
             "P01",

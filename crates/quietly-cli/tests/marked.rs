@@ -166,7 +166,7 @@ fn init_writes_the_names_of_a_header() {
     folder.write("table.csv", csv(&rows(3), true, "\n"));
     let said = folder.good("init table.csv --output init.toml");
     assert!(!said.contains(MARK), "{said}");
-    assert!(said.contains("if the names are"), "{said}");
+    assert!(said.contains("if these are data"), "{said}");
     assert!(folder.read("init.toml").contains("extra \u{2603}"));
     let mut files = Vec::new();
     written(&folder.path("."), &mut files);

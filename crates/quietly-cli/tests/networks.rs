@@ -100,7 +100,7 @@ fn weights_are_told_in_the_units_of_the_columns() {
     let said = folder.good("show m.quietly");
     assert!(said.contains("c=v") && said.contains("per unit"), "{said}");
     let message = folder.bad("show m.quietly --output x.svg", "Q02", 1);
-    assert!(message.contains("no curves"), "{message}");
+    assert!(message.contains("weights only"), "{message}");
     folder.bad("show m.quietly --units 3", "Q02", 1);
 }
 
@@ -162,10 +162,10 @@ fn samplers_and_noises_that_do_not_go_together_are_refused_before_rows_are_read(
     let folder = folder();
     let plan = "plan kan s.toml --target same --features a,b,c --epsilon 2";
     for (flags, words) in [
-        ("--sampler fixed-size", "fixed-size batches need replace-one"),
+        ("--sampler fixed-size", "fixed-size needs neighbours replace-one"),
         ("--noise-correlation lambda=1", "below 1"),
         ("--noise-correlation lambda=0.5 --sampler poisson --neighbours replace-one", "add-remove"),
-        ("--noise-correlation tree --sampler balls-and-bins", "one part each"),
+        ("--noise-correlation tree --sampler balls-and-bins", "each row is in one batch"),
         ("--spline-basis 3", "more than the degree"),
         ("--clipping-norm 0", "clipping_norm must be"),
         ("--batches-per-epoch 4000", "no more than rows"),

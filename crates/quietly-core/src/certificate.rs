@@ -267,7 +267,7 @@ impl Certificate {
             && self.epsilon != 0.0
             && self.tuning.is_none()
         {
-            Some("it lists no question, and a price")
+            Some("it has a cost, but lists no release")
         } else {
             None
         }

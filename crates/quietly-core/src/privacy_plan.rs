@@ -177,7 +177,7 @@ impl UncheckedPlan {
                 && a.releases.iter().zip(&b.releases).all(|(a, b)| alike(a, b))
         };
         let same = stages.len() == expected.len() && stages.iter().zip(expected).all(alike);
-        let got = "one with other questions than its method asks";
+        let got = "one with other releases than those of its method";
         Error::ensure(same, "plan", WANT, got)
     }
 

@@ -322,8 +322,8 @@ missing = "middle"    # a missing number: "middle" of its range, or "drop" to le
 # Numbers that a typed file has as texts:                   { range = [0, 9], numbers_in_text = true }
 # A missing number may have its own rule:                   { range = [0, 80], missing = 40 }
 # A category has values, the first being the baseline:      { values = ["F", "M"] }
-# All other values may make one more:                       { values = ["A", "B"], other = true }
-# Delete the line of a column that is not to be used. "*" stands for every column not named.
+# All other values may count as one more:                       { values = ["A", "B"], other = true }
+# Delete the lines of columns that you do not use. "*" stands for every column not named.
 [columns]
 "#;
 

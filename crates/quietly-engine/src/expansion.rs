@@ -81,7 +81,7 @@ impl Expansion {
         Expansion::RandomFourier { inputs: encoding.width(), count, width, seed: 0 }
     }
 
-    /// What it does, in a word.
+    /// Its keyword.
     pub fn name(&self) -> &'static str {
         match self {
             Expansion::Splines { .. } => "splines",
@@ -175,13 +175,13 @@ impl Expansion {
                 Error::ensure(fine, "splines", want, functions)
             }
             Expansion::RandomFourier { inputs, count, width, .. } => {
-                Error::ensure(*inputs > 0, "features of waves", "at least 1", inputs)?;
+                Error::ensure(*inputs > 0, "features of fourier", "at least 1", inputs)?;
                 let fine = (2..=MOST_WAVES).contains(count);
-                Error::ensure(fine, "waves", "from 2 to 65536", count)?;
+                Error::ensure(fine, "fourier", "from 2 to 65536", count)?;
                 let fine = inputs.saturating_mul(*count) <= MOST_DRAWS;
-                Error::ensure(fine, "waves", "at most 2^25 over the number of features", count)?;
+                Error::ensure(fine, "fourier", "at most 2^25 over the number of features", count)?;
                 let fine = *width >= 1e-6 && *width <= 1e6;
-                Error::ensure(fine, "width of waves", "from 1e-6 to 1e6", width)
+                Error::ensure(fine, "width of fourier", "from 1e-6 to 1e6", width)
             }
         }
     }

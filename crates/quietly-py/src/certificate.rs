@@ -134,6 +134,6 @@ pub(crate) fn check(certificate: &quietly::Certificate) -> PyResult<()> {
     if certificate.is_consistent() {
         return Ok(());
     }
-    let why = "the questions that this certificate lists do not cost what it says: it was changed, or another version made it";
+    let why = "the releases in this certificate do not cost what it says: it was changed, or another version made it";
     Err(exception("ModelError", why, Some("Q04")))
 }

@@ -54,7 +54,7 @@ impl Worker {
 }
 
 fn other(why: Foreign) -> PyErr {
-    let message = format!("the parts of quietly do not understand each other: {why}");
+    let message = format!("the parts of quietly have incompatible versions: {why}");
     exception("RemoteError", &message, None)
 }
 

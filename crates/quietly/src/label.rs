@@ -205,7 +205,7 @@ impl Page<'_> {
 
     /// Every question that was put to the data, part by part.
     fn questions(&self) -> String {
-        let mut html = String::from("<h2>What was asked of the data</h2>\n");
+        let mut html = String::from("<h2>Releases</h2>\n");
         if self.stages.is_empty() {
             let nothing = match self.asked.is_private() {
                 true => "<p>Nothing.</p>",
@@ -215,12 +215,12 @@ impl Page<'_> {
         }
         add(&mut html, &format!("<p>Rows: {}.</p>", escaped(&self.sampler.to_string())));
         add(&mut html, "<table class=\"questions\">");
-        add(&mut html, "<tr><th>part</th><th>times</th><th>question</th><th>how</th></tr>");
+        add(&mut html, "<tr><th>stage</th><th>times</th><th>release</th><th>mechanism</th></tr>");
         for stage in &self.stages {
             for charge in &stage.releases {
-                let question = format!("{}{}", charge.purpose, stage.whom(charge));
+                let release = format!("{}{}", charge.purpose, stage.whom(charge));
                 let cells =
-                    [stage.name.clone(), stage.steps.to_string(), question, self.how(charge)];
+                    [stage.name.clone(), stage.steps.to_string(), release, self.how(charge)];
                 let cells: String =
                     cells.iter().map(|cell| format!("<td>{}</td>", escaped(cell))).collect();
                 add(&mut html, &format!("<tr>{cells}</tr>"));

@@ -184,7 +184,7 @@ impl Tuning {
         certificate.accountant = format!("{SELECTION}{}", certificate.accountant);
         certificate.tuning = Some(self.tuned.clone());
         certificate.not_covered.push(
-            "whoever watches the run and sees how long it takes: how many trials there were must stay unknown".into(),
+            "anyone who sees how long the run takes: the number of trials must stay unknown".into(),
         );
         Ok((place, score, model))
     }

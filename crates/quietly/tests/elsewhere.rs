@@ -269,7 +269,7 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
     let mut parts = in_parts(&source, &plan, &encoding);
     let journal = Checkpoint::open(&path, &plan.identity(), "table", Some(3), None).unwrap();
     let busy = Checkpoint::open(&path, &plan.identity(), "table", Some(3), None).err().unwrap();
-    assert!(busy.to_string().contains("another run is at work"), "{busy}");
+    assert!(busy.to_string().contains("another run is using this checkpoint"), "{busy}");
     fit(&plan, &mut Tired { rows: &mut parts, asked: 0, until: 5 }, &encoding, Some(journal), 3)
         .unwrap_err();
     let refused = |table: &str, seed, say: &str| {
@@ -342,7 +342,7 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
     assert!(error.to_string().contains("journal"), "{error}");
     for diary in ["my diary\n", "my diary"] {
         rewrite(diary);
-        refused("table", Some(3), "not the journal");
+        refused("table", Some(3), "not a checkpoint");
         assert_eq!(fs::read_to_string(&path).unwrap(), diary);
     }
 }

@@ -14,8 +14,8 @@ use crate::{
 };
 
 const NOT_PRIVATE: &str = "These scores were computed from the rows themselves, without noise: they are NOT private. Nor is \
-                           choosing among many results, unless every fit that was looked at is paid for. Use a public or a \
-                           made-up table, or keep what you see to yourself.";
+                           choosing among many results, unless the cost of every fit is counted. Use a public or a \
+                           synthetic table, or do not share the scores.";
 
 /// Everything that was found.
 pub(super) struct Summary<'a> {
@@ -49,7 +49,7 @@ impl Summary<'_> {
 
     fn price(&self) -> String {
         format!(
-            "{} private fits spent epsilon {} in all (the sum; delta {:e} each).",
+            "{} private fits spent epsilon {} in total (the sum; delta {:e} each).",
             self.fits(),
             format::high(self.spent),
             self.delta
@@ -110,7 +110,7 @@ impl Summary<'_> {
         for cell in &self.cells {
             if let Some(other) = cell.entrant.stand_in(&cell.plan) {
                 remarks.push(format!(
-                    "* {} at epsilon {}: the plan takes {other} for so many rows and features.",
+                    "* {} at epsilon {}: the plan uses {other} for this number of rows and features.",
                     cell.entrant.name, cell.epsilon
                 ));
             }

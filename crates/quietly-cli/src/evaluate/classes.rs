@@ -35,7 +35,7 @@ fn text(model: &Model, scores: &ClassScores, names: &[String]) -> String {
             (Some(_), None) => "",
             (Some(_), Some(_)) => "   (from a histogram: approximate)",
             (None, None) => ", as not both classes have rows",
-            (None, Some(_)) => ", as a class does not stand out of the noise",
+            (None, Some(_)) => ", as a class is too small for the noise",
         };
         lines.push(format!("AUC                {}{why}", number(scores.auc)));
     }

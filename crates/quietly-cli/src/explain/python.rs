@@ -7,9 +7,9 @@ pub(super) const ENTRIES: [Entry; 3] = [
         title: "a step before the model learns from the rows",
         why: "Python only. A pipeline of scikit-learn has a transformer before the private model that learns from the rows without \
               noise: means, categories, principal components. No certificate covers what it learns. Nothing was spent.",
-        fix: "Leave the step out, as models scale within their budget; take quietly.StandardScaler; or tell the step what is public, such \
-              as OneHotEncoder(categories=[...]). If what it learns is public, public_steps=True on the model insists, and \
-              the certificate says that the step is not covered.",
+        fix: "Leave out the step, as models scale within their budget; use quietly.StandardScaler; or give the step its public \
+              parameters, such as OneHotEncoder(categories=[...]). If what it learns is public, set public_steps=True on the \
+              model; the certificate then says that the step is not covered.",
         example: "quietly explain P01",
     },
     Entry {
@@ -17,7 +17,7 @@ pub(super) const ENTRIES: [Entry; 3] = [
         title: "a model would be fitted several times",
         why: "Python only. Cross-validation, grid searches and ensembles of scikit-learn fit a model many times on the same rows. Every \
               fit spends its epsilon again, and the scores are not private. Nothing was spent.",
-        fix: "Take quietly.tune, which pays once, or choose on public rows. With a ledger opened with refits=\"charge\", every fit is charged.",
+        fix: "Use quietly.tune, which spends once, or select on public rows. With a ledger opened with refits=\"charge\", every fit is charged.",
         example: "quietly explain P02",
     },
     Entry {

@@ -16,12 +16,12 @@ pub(super) const DEAREST_CHOICE: f64 = 100.0;
 pub(super) fn sound(sampler: Sampler, stages: &[Stage]) -> Result<(), Error> {
     let told = |good: bool, got: &str| Error::ensure(good, "stages", "as they were planned", got);
     let counts = |count: u64| (1..=MOST).contains(&count);
-    told(!stages.is_empty() && stages.len() as u64 <= MOST, "no questions")?;
+    told(!stages.is_empty() && stages.len() as u64 <= MOST, "no releases")?;
     for stage in stages {
         told(counts(stage.steps), "a stage without steps")?;
-        told(!stage.releases.is_empty(), "a stage that asks nothing")?;
-        told(stage.releases.iter().all(|c| counts(c.times)), "a question that is never asked")?;
-        told(stage.releases.iter().all(PlannedRelease::is_sound), "a question that has no price")?;
+        told(!stage.releases.is_empty(), "a stage without releases")?;
+        told(stage.releases.iter().all(|c| counts(c.times)), "a release that is never made")?;
+        told(stage.releases.iter().all(PlannedRelease::is_sound), "a release that no planner makes")?;
     }
     let sampled = || stages.iter().filter(|s| !s.all_rows && sampler != Sampler::FullBatch);
     let steps = sampled().try_fold(0_u64, |sum, s| sum.checked_add(s.steps));
@@ -34,9 +34,9 @@ pub(super) fn sound(sampler: Sampler, stages: &[Stage]) -> Result<(), Error> {
     let one = |s: &Stage| s.releases.len() == 1 && s.releases[0].times == 1;
     let sum = |s: &Stage| s.is_gaussian() || mixed(s);
     let a_descent = sampled().count() == 1 && sampled().all(|s| one(s) && sum(s));
-    told(!descends || a_descent, "several questions where there is one sum a step")?;
+    told(!descends || a_descent, "several releases where a step has one sum")?;
     // One part of a partition does not see all that its noise is mixed with.
-    told(!(sampler.is_partition() && sampled().any(mixed)), "noise that is mixed across parts")?;
+    told(!(sampler.is_partition() && sampled().any(mixed)), "noise that is correlated across parts")?;
     let alone = stages.iter().filter(|s| mixed(s)).all(one);
     told(alone, "sums with mixed noise beside others")
 }

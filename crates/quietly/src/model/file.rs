@@ -81,7 +81,7 @@ impl Model {
         let wrong = |why: String| Error::Model { path: shown.into(), why };
         let Unique(mut value) = serde_json::from_slice(text).map_err(|error| {
             wrong(match error.is_data() {
-                true => "a key stands twice in one of its objects".into(),
+                true => "one of its objects has a repeated key".into(),
                 false => "it is not JSON; model files are made by `quietly fit`".into(),
             })
         })?;
@@ -174,7 +174,7 @@ impl Model {
             }
             () if name_problem(&certificate.unit).is_some() => Err("its \"unit\" is not a name"),
             () if self.asks_nothing_but_learns() => {
-                Err("it lists no question to the data, and has learnt something")
+                Err("it lists no release, but has learnt something")
             }
             () => certificate.contradiction().map_or(Ok(()), Err),
         }

@@ -61,7 +61,7 @@ impl<'de> Visitor<'de> for Whatever {
         let mut all = serde_json::Map::new();
         while let Some((key, Unique(value))) = fields.next_entry::<String, Unique>()? {
             if all.insert(key, value).is_some() {
-                return Err(serde::de::Error::custom("a key stands twice"));
+                return Err(serde::de::Error::custom("repeated key"));
             }
         }
         Ok(all.into())

@@ -110,8 +110,8 @@ fn what_cannot_be_made_is_refused() {
     let waves = |inputs, count, width| Expansion::RandomFourier { inputs, count, width, seed: 0 };
     assert!(waves(3, 2, 1.0).check().is_ok());
     refused(&waves(0, 2, 1.0), "at least 1");
-    refused(&waves(3, 1, 1.0), "waves");
-    refused(&waves(1 << 20, 1 << 10, 1.0), "waves");
+    refused(&waves(3, 1, 1.0), "fourier");
+    refused(&waves(1 << 20, 1 << 10, 1.0), "fourier");
     refused(&waves(3, 9, 0.0), "width");
     refused(&waves(3, 9, f64::NAN), "width");
 }
