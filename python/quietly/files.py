@@ -16,7 +16,7 @@ def expect(path: str | os.PathLike[str], mine: Callable[[bytes], bool]) -> None:
     except OSError as problem:
         raise FileError(f"{os.fspath(path)}: {problem.strerror}") from None
     if there and not mine(there):
-        raise FileError(f"{os.fspath(path)} is there already: give another name, or overwrite=True to replace it")
+        raise FileError(f"{os.fspath(path)} exists already: give another name, or overwrite=True to replace it")
 
 
 def write(path: str | os.PathLike[str], data: bytes) -> None:

@@ -153,7 +153,7 @@ def _told(error: Exception) -> str:
     except Exception:
         pass
     what = f"{kind}, {condition}" if isinstance(condition, str) else kind
-    return f"Spark gave no answer ({what}): {why}. No model was made; what a ledger was charged stays charged"
+    return f"Spark did not respond ({what}): {why}. No model was made; what a ledger was charged stays charged"
 
 
 @contextmanager

@@ -44,7 +44,7 @@ def test_numbers_of_the_page_are_those_of_the_certificate(model, tmp_path):
     assert said["epsilon"] == certificate.epsilon <= certificate.asked == 1.0
     epsilon = f"{np.ceil(certificate.epsilon * 1e4) / 1e4:g}"
     assert f"<b>{epsilon}</b> of a budget of 1" in page
-    assert f"epsilon  {epsilon} of 1 asked" in str(certificate)
+    assert f"epsilon  {epsilon} of a budget of 1" in str(certificate)
     assert f"<b>{epsilon}</b> of a budget of 1" in certificate._repr_html_()
     assert certificate.odds()[1:] in page.replace("&#39;", "'")
     assert "linear regression of target on 2 features" in page

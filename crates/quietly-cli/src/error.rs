@@ -158,7 +158,7 @@ impl Failure {
             Failure::Library(error @ quietly::Error::Parameter { name, .. }) if is_flag(name) => {
                 format!("--{}", flag_first(&error.to_string()))
             }
-            Failure::Library(error) => error.to_string(),
+            Failure::Library(error) => with_flags(&error.to_string()),
             Failure::Misplaced(message) => message.clone(),
             Failure::File { path, why } => format!("{path}: {why}"),
             Failure::Exists(path) | Failure::Folder(path) => format!("{path} exists already"),
@@ -278,7 +278,16 @@ fn is_flag(name: &str) -> bool {
 /// A message that begins with the name of a parameter, which becomes its flag.
 fn flag_first(message: &str) -> String {
     let (name, rest) = message.split_once(' ').unwrap_or((message, ""));
-    format!("{} {rest}", name.replace('_', "-"))
+    format!("{} {}", name.replace('_', "-"), with_flags(rest))
+}
+
+/// A message with flags in place of the names of parameters, which the library quotes.
+fn with_flags(message: &str) -> String {
+    let common = ["neighbours", "limit", "delta", "epsilon"];
+    let names = common.into_iter().chain(quietly::PARAMETERS.iter().map(|info| info.name));
+    names.fold(message.to_string(), |message, name| {
+        message.replace(&format!("`{name}`"), &format!("--{}", name.replace('_', "-")))
+    })
 }
 
 /// Flags of `account` and `calibrate` in earlier versions, and what they are called now.

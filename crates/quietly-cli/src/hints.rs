@@ -101,7 +101,7 @@ fn of_library(error: &quietly::Error) -> String {
         Library::File { why, .. } if why.contains("--repair") => {
             "--repair removes the incomplete line and records that; nothing was charged".into()
         }
-        Library::File { why, .. } if why.contains("pass limit") => {
+        Library::File { why, .. } if why.contains("pass `limit`") => {
             "quietly budget LEDGER --limit 3 --delta 1e-5 creates one; nothing was read or charged".into()
         }
         Library::File { why, .. } if why.contains("nothing can be charged") => {

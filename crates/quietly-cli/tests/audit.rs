@@ -63,7 +63,10 @@ fn fits_are_traced_by_name() {
     assert_eq!(plain["proven"]["epsilon"], "infinity");
     assert!(plain["z"].as_f64().unwrap() > 1.0, "{plain}");
     let said = folder.good(&format!("audit tracing --epsilon 1 {small} --runs 20 --svg t.svg"));
-    assert!(said.contains("member above stranger") && said.contains("within the claim"), "{said}");
+    assert!(
+        said.contains("member above non-member") && said.contains("within the claim"),
+        "{said}"
+    );
     let canary = "audit canary --method full-batch --epsilon 1 --rows 100 --features 2 --seed 2";
     assert!(folder.good(&format!("{canary} --runs 100")).contains("within the claim"));
 }

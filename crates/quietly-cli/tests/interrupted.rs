@@ -143,7 +143,7 @@ fn leftovers_are_removed_and_others_are_not() {
     fs::remove_file(place.join("prepared.json")).unwrap();
     fs::write(place.join(".part-000001.parquet.17-4711"), "rows").unwrap();
     let said = folder.good(PREPARE);
-    assert!(said.contains("removed 2 files that an interrupted run had left in p"), "{said}");
+    assert!(said.contains("removed 2 files that an interrupted run left in p"), "{said}");
     assert_eq!(below(&place), 2);
     folder.bad(PREPARE, "Q05", 2);
     // Somebody else's part, and the table itself.

@@ -11,7 +11,11 @@ fn a_ledger_is_begun_charged_and_refuses() {
     folder.write("s.toml", SCHEMA);
     let none = folder.quietly("budget t.ledger");
     assert_eq!(none.code, 2, "{}", none.stderr);
-    assert!(none.stderr.contains("this ledger does not exist"), "{}", none.stderr);
+    assert!(
+        none.stderr.contains("this ledger does not exist; pass --limit to create it"),
+        "{}",
+        none.stderr
+    );
     let begun = folder.quietly("budget t.ledger --limit 1.5 --delta 1e-4");
     assert_eq!(begun.code, 0, "{}", begun.stderr);
     let fit = "fit linear t.csv --schema s.toml --target y --epsilon 1 --delta 1e-5 --ledger t.ledger --output y.quietly";
@@ -24,7 +28,7 @@ fn a_ledger_is_begun_charged_and_refuses() {
     let refused = folder.quietly(&fit.replace("y.quietly", "z.quietly"));
     assert_eq!(refused.code, 1);
     assert!(refused.stderr.contains("error[Q07]"), "{}", refused.stderr);
-    assert!(refused.stderr.contains("left: epsilon 0.5"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the ledger has epsilon 0.5"), "{}", refused.stderr);
     assert_eq!((folder.read("y.quietly"), folder.read("t.ledger")), (model, ledger.clone()));
     let shown: Value =
         serde_json::from_str(&folder.quietly("budget t.ledger --json").stdout).unwrap();

@@ -192,7 +192,7 @@ fn certificates_that_contradict_their_plan_are_refused() {
     let twice =
         folder.read("y.quietly").replacen("\"unit\":", "\"unit\": \"family\", \"unit\":", 1);
     folder.write("forged.quietly", twice);
-    assert!(folder.bad("certificate forged.quietly", "Q04", 2).contains("stands twice"));
+    assert!(folder.bad("certificate forged.quietly", "Q04", 2).contains("repeated key"));
     // The control: a file of an earlier version has no digest, and says so.
     let mut old = good.clone();
     old.as_object_mut().unwrap().remove("digest");

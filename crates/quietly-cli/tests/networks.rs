@@ -162,12 +162,12 @@ fn samplers_and_noises_that_do_not_go_together_are_refused_before_rows_are_read(
     let folder = folder();
     let plan = "plan kan s.toml --target same --features a,b,c --epsilon 2";
     for (flags, words) in [
-        ("--sampler fixed-size", "fixed-size needs neighbours replace-one"),
+        ("--sampler fixed-size", "fixed-size needs --neighbours replace-one"),
         ("--noise-correlation lambda=1", "below 1"),
         ("--noise-correlation lambda=0.5 --sampler poisson --neighbours replace-one", "add-remove"),
         ("--noise-correlation tree --sampler balls-and-bins", "each row is in one batch"),
         ("--spline-basis 3", "more than the degree"),
-        ("--clipping-norm 0", "clipping_norm must be"),
+        ("--clipping-norm 0", "--clipping-norm must be"),
         ("--batches-per-epoch 4000", "no more than rows"),
     ] {
         let message = folder.bad(&format!("{plan} {flags}"), "Q02", 1);

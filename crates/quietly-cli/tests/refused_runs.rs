@@ -193,7 +193,7 @@ fn an_interrupted_run_leaves_nothing_behind() {
         }
         stopped += 1;
         assert_eq!(code, 130, "{message}");
-        assert!(message.starts_with("error[Q06]: stopped before the end"), "{message}");
+        assert!(message.starts_with("error[Q06]: interrupted"), "{message}");
         let left = ["large.csv", "m.quietly", "s.toml", "test.csv", "train.csv"];
         assert_eq!(folder.list(), left);
     }

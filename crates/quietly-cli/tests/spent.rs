@@ -276,7 +276,7 @@ fn a_torn_ledger_is_repaired_when_asked() {
     assert!(message.contains("--repair"), "{message}");
     folder.bad("bounds train.csv a --epsilon 0.1 --ledger L", "Q05", 2);
     let said = folder.good("budget L --repair");
-    assert!(said.contains("8 bytes of an unfinished last line were cut off"), "{said}");
+    assert!(said.contains("8 bytes of an incomplete last line were removed"), "{said}");
     assert!(folder.good("budget L --repair").contains("nothing to repair"));
     folder.good("bounds train.csv a --epsilon 0.1 --ledger L");
     assert_eq!(releases(&folder).len(), 2);
@@ -406,9 +406,9 @@ fn a_journal_that_was_put_back_is_refused() {
         assert!(said.contains("resuming the interrupted run"), "{said}");
         assert!(!folder.path("j").exists());
         // After the end: under its own name, by the link, and in another folder.
-        let end = if ledger.is_empty() { "copied" } else { "has ended" };
+        let end = if ledger.is_empty() { "copied" } else { "is complete" };
         folder.write("j", &backup);
-        refused("2.quietly", "j", "has ended");
+        refused("2.quietly", "j", "is complete");
         folder.write("k", &backup);
         refused("2.quietly", "k", end);
         refused("2.quietly", "d/j", end);

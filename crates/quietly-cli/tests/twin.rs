@@ -138,7 +138,10 @@ fn auto_takes_a_model_by_what_is_public() {
     let few = chosen(&format!("--target inside {features} --epsilon 0.03"));
     assert_eq!((&many["model"], &few["model"]), (&json!("kan"), &json!("logistic")));
     let why = few["why"].as_str().unwrap();
-    assert!(why.contains("2 classes") && why.contains("too few (50)"), "{why}");
+    assert!(
+        why.contains("2 classes") && why.contains("too few for a network, which needs 50"),
+        "{why}"
+    );
     let number = chosen(&format!("--target square {features} --epsilon 1"));
     assert_eq!(number["model"], "linear");
     // Flags that a network does not have, no delta, no privacy.

@@ -122,7 +122,7 @@ impl Ledger {
                 Ok(ledger)
             }
             (Err(error), None) if error.kind() == io::ErrorKind::NotFound => {
-                Err(told(path, &"this ledger does not exist; pass limit to create it"))
+                Err(told(path, &"this ledger does not exist; pass `limit` to create it"))
             }
             (Err(error), _) if error.kind() != io::ErrorKind::NotFound => Err(told(path, &error)),
             (_, limit) => Ledger::begin(path, limit.expect("both cases without one are above")),

@@ -258,8 +258,8 @@ fn candidates(wishes: &Wishes, rows: u64, budget: &Budget) -> Result<Vec<Candida
         .map(|(sampling, noise)| candidate(sampling, noise))
         .filter(|candidate| candidate.goes_together(replaced))
         .collect();
-    let want = "one with a known privacy bound: fixed-size needs neighbours replace-one, and poisson with correlated noise needs \
-                neighbours add-remove";
+    let want = "one with a known privacy bound: fixed-size needs `neighbours` replace-one, and poisson with correlated noise \
+                needs `neighbours` add-remove";
     let asked = wishes.sampling.map_or("any", Sampling::name);
     let got = format!("{asked} with neighbours {}", budget.neighbours().name());
     Error::ensure(!all.is_empty(), "sampler", want, got)?;

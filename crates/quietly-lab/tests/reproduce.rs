@@ -75,7 +75,7 @@ fn a_reproduction_leaves_a_whole_folder() {
     assert_eq!(folder.list(), ["r"]);
     // A folder that is there stays as it is, and nothing is run.
     let said = folder.bad("reproduce relu --tiny --output r", "C10", 1);
-    assert!(said.contains("r is there already"), "{said}");
+    assert!(said.contains("r exists already"), "{said}");
     assert_eq!(inside("report.md"), page);
     folder.bad("reproduce linear --tiny --data gone", "C09", 2);
     folder.bad("reproduce linear --tiny --output no/such/place", "C09", 2);

@@ -257,7 +257,7 @@ fn a_run_goes_on_where_it_was_broken_off() {
         .err()
         .unwrap()
         .to_string();
-    assert!(error.contains("has ended"), "{error}");
+    assert!(error.contains("is complete"), "{error}");
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
     let other =
         Regression::new(Link::Linear).plan(6000, 3, Budget::new(1.0, 1e-6).unwrap()).unwrap();
     let error = fit(&other, &mut parts, &encoding, Some(open()), 3).unwrap_err();
-    assert!(error.to_string().contains("journal"), "{error}");
+    assert!(error.to_string().contains("checkpoint"), "{error}");
     for diary in ["my diary\n", "my diary"] {
         rewrite(diary);
         refused("table", Some(3), "not a checkpoint");

@@ -48,13 +48,13 @@ impl Chosen {
             each if each >= ENOUGH_ROWS => (
                 Model::Of(Family::Kan),
                 format!(
-                    "{given} are {each:.0} rows per feature relative to the noise: enough ({ENOUGH_ROWS}) for a network"
+                    "{given} are {each:.0} rows per feature relative to the noise: enough for a network, which needs {ENOUGH_ROWS}"
                 ),
             ),
             each => (
                 plain,
                 format!(
-                    "{given} are {each:.0} rows per feature relative to the noise: too few (of {ENOUGH_ROWS}) for a network"
+                    "{given} are {each:.0} rows per feature relative to the noise: too few for a network, which needs {ENOUGH_ROWS}"
                 ),
             ),
         };

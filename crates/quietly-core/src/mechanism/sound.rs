@@ -21,7 +21,10 @@ pub(super) fn sound(sampler: Sampler, stages: &[Stage]) -> Result<(), Error> {
         told(counts(stage.steps), "a stage without steps")?;
         told(!stage.releases.is_empty(), "a stage without releases")?;
         told(stage.releases.iter().all(|c| counts(c.times)), "a release that is never made")?;
-        told(stage.releases.iter().all(PlannedRelease::is_sound), "a release that no planner makes")?;
+        told(
+            stage.releases.iter().all(PlannedRelease::is_sound),
+            "a release that no planner makes",
+        )?;
     }
     let sampled = || stages.iter().filter(|s| !s.all_rows && sampler != Sampler::FullBatch);
     let steps = sampled().try_fold(0_u64, |sum, s| sum.checked_add(s.steps));
@@ -36,7 +39,10 @@ pub(super) fn sound(sampler: Sampler, stages: &[Stage]) -> Result<(), Error> {
     let a_descent = sampled().count() == 1 && sampled().all(|s| one(s) && sum(s));
     told(!descends || a_descent, "several releases where a step has one sum")?;
     // One part of a partition does not see all that its noise is mixed with.
-    told(!(sampler.is_partition() && sampled().any(mixed)), "noise that is correlated across parts")?;
+    told(
+        !(sampler.is_partition() && sampled().any(mixed)),
+        "noise that is correlated across parts",
+    )?;
     let alone = stages.iter().filter(|s| mixed(s)).all(one);
     told(alone, "sums with mixed noise beside others")
 }

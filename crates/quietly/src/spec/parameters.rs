@@ -96,7 +96,7 @@ impl ModelSpec {
             (Some(exponent), Some(constant)) => convex = convex.growing(exponent, constant),
             (None, None) => {}
             _ => {
-                let want = "given together with growth_constant";
+                let want = "given together with `growth_constant`";
                 return Err(unknown("growth_exponent", want, "one of the two"));
             }
         }

@@ -84,8 +84,13 @@ fn what_cannot_be_is_refused_before_any_row_is_read_and_says_why() {
         (plain().batches(1), 100, join, "batches_per_epoch must be at least 2"),
         (plain().passes(0), 100, join, "epochs must be from 1"),
         (endless, 10_000, join, "fewer batches or epochs"),
-        (fixed(), 100, join, "fixed-size needs neighbours replace-one"),
-        (mixed(Sampling::Poisson), 100, replace, "poisson with correlated noise needs neighbours add-remove"),
+        (fixed(), 100, join, "fixed-size needs `neighbours` replace-one"),
+        (
+            mixed(Sampling::Poisson),
+            100,
+            replace,
+            "poisson with correlated noise needs `neighbours` add-remove",
+        ),
         (
             plain().sampling(Sampling::Poisson).noise(NetworkNoise::Tree),
             100,
