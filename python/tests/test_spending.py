@@ -33,7 +33,7 @@ def test_a_ledger_outlives_its_object_and_refuses_before_reading(tmp_path, peopl
     with quietly.Ledger(path) as again:
         model().fit(*people)
         before = path.read_bytes()
-        with pytest.raises(quietly.BudgetError, match="left: epsilon 0.5") as refused:
+        with pytest.raises(quietly.BudgetError, match="the ledger has epsilon 0.5") as refused:
             model().fit(*people)
         assert refused.value.code == "Q07"
         assert path.read_bytes() == before
@@ -154,7 +154,7 @@ def test_what_cannot_be_tuned_says_why(people, grid, more, message):
 
 
 def test_without_privacy_there_is_nothing_to_tune_for(people):
-    with pytest.raises(quietly.ParameterError, match="any search you like"):
+    with pytest.raises(quietly.ParameterError, match="use any search"):
         quietly.tune(model().set_params(epsilon=float("inf")), {"ridge": [0.1]}, *people)
 
 

@@ -235,7 +235,7 @@ const PAGES: [(&str, &str, &str, &str); 10] = [
     ),
     (
         "shuffle",
-        "A shuffled table split into blocks (priced without amplification)",
+        "A shuffled table split into blocks (no amplification)",
         "--steps 100 --epochs 10 --noise-multiplier 10 --delta 1e-5",
         "--steps 100 --epochs 10 --epsilon 1 --delta 1e-5",
     ),

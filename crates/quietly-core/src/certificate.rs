@@ -255,7 +255,7 @@ impl Certificate {
         let for_tests = self.randomness != private
             || allocation.is_some_and(|a| a.randomness != private || a.test_only);
         if !sources.all(|text| known(text)) {
-            Some("its \"randomness\" is none that this program has")
+            Some("its \"randomness\" is unknown")
         } else if self.test_only != for_tests {
             Some("its \"test_only\" contradicts its \"randomness\"")
         } else if allocation.is_some_and(|a| a.test_only != (a.randomness != private)) {

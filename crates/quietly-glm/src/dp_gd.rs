@@ -110,7 +110,7 @@ pub fn plan(
     let mut steps = problem.steps.unwrap_or(STEPS);
     let constants = problem.constants(width, problem.longest)?;
     if method == NoisyGradients::FrankWolfe {
-        let want = "bounded: --constraint l1 --radius B, or a simplex";
+        let want = "bounded: `constraint` l1 with a `radius`, or a simplex";
         Error::ensure(problem.set != Set::Everything, "set of weights", want, "everything")?;
         let want = "0 for frank-wolfe: an L1 ball does the same";
         Error::ensure(problem.regulariser.lasso == 0.0, "lasso", want, problem.regulariser.lasso)?;
@@ -124,7 +124,7 @@ pub fn plan(
     }
     if problem.set == Set::Everything && problem.step_size.is_none() {
         warnings.push(
-            "nothing bounds the weights: steps are sized for scores of about 2. A constraint would size them better."
+            "the weights are unbounded: step sizes assume scores of about 2. A constraint would give better ones."
                 .into(),
         );
     }

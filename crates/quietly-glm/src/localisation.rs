@@ -106,15 +106,15 @@ impl Localisation {
         mu: f64,
     ) -> Result<Vec<String>, Error> {
         let mut warnings = Vec::new();
-        let want = "replace-one: phases take rows by their place, which a row that joins or leaves would shift";
+        let want = "replace-one: phases use rows by their place, which an added or removed row would shift";
         let relation = budget.neighbours();
         Error::ensure(relation == Neighbours::ReplaceOne, "neighbours", want, relation.name())?;
         let ground = problem.ground(shape.width, problem.longest, mu)?;
-        let want = "bounded: --constraint l2 --radius B, or l1";
+        let want = "bounded: `constraint` l2 with a `radius`, or l1";
         Error::ensure(ground.distance.is_finite(), "set of weights", want, "everything")?;
         let smooth = ground.smooth.is_finite() || self == Localisation::PhasedErm;
-        let want = "smooth; take phased-erm, or a loss without a corner";
-        Error::ensure(smooth, "loss", want, "one with a corner")?;
+        let want = "smooth (phased-erm fits nonsmooth losses)";
+        Error::ensure(smooth, "loss", want, "nonsmooth")?;
         let strong = ground.strong > 0.0;
         let needs = matches!(
             self,
@@ -122,7 +122,7 @@ impl Localisation {
         );
         let want = "above 0: this method needs strong convexity row by row";
         Error::ensure(strong || !needs, "ridge", want, problem.regulariser.ridge)?;
-        let want = "given: how the objective grows (theta and rate)";
+        let want = "given as `growth_exponent` and `growth_constant`";
         let needs = self == Localisation::PsaIi;
         Error::ensure(!needs || problem.growth.is_some(), "growth", want, "missing")?;
         let fine = ground.smooth.is_finite() || problem.has_no_bowl();
@@ -147,7 +147,7 @@ impl Localisation {
             _ => false,
         };
         if short {
-            let warning = "there are too few rows for the first epoch that the theorem asks for: one epoch takes them all.";
+            let warning = "there are too few rows for the first epoch of the theorem: one epoch uses all of them.";
             warnings.push(warning.into());
         }
         warnings.push(format!(
@@ -165,7 +165,7 @@ impl Localisation {
                 work += corner.check(ground.constants.diameter)?;
             }
             warnings.push(format!(
-                "the loss has a corner: its minimisers take {work:.0e} products at worst, and usually a hundredth of that."
+                "the loss is nonsmooth: its minimisers need at most {work:.0e} products, and usually a hundredth of that."
             ));
         }
         let sound = phases.iter().all(|phase| phase.is_sound());

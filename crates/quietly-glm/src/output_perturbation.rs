@@ -90,13 +90,14 @@ impl ConvexMethod for OutputPerturbation {
 /// What these methods need of a problem.
 pub fn check(problem: &Problem, shape: Shape, budget: Budget) -> Result<(), Error> {
     let relation = budget.neighbours();
-    let want = "replace-one: batches take rows by their place, which a row that joins or leaves would shift";
+    let want =
+        "replace-one: batches use rows by their place, which an added or removed row would shift";
     Error::ensure(relation == Neighbours::ReplaceOne, "neighbours", want, relation.name())?;
     let ground = problem.ground(shape.width, problem.longest, 1.0)?;
-    let want = "bounded: --constraint l2 --radius B, or l1";
+    let want = "bounded: `constraint` l2 with a `radius`, or l1";
     Error::ensure(ground.distance.is_finite(), "set of weights", want, "everything")?;
-    let want = "smooth; take phased-erm, or a loss without a corner";
-    Error::ensure(ground.smooth.is_finite(), "loss", want, "one with a corner")?;
+    let want = "smooth (phased-erm fits nonsmooth losses)";
+    Error::ensure(ground.smooth.is_finite(), "loss", want, "nonsmooth")?;
     let steps = problem.steps.unwrap_or(1);
     Error::ensure((1..=100_000).contains(&steps), "steps", "from 1 to 100000", steps)?;
     if let Some(step) = problem.step_size {

@@ -159,8 +159,8 @@ impl Problem {
     /// As [`constants`](Self::constants), and if the loss has a corner.
     pub fn glm(&self, width: usize, radius: f64) -> Result<Glm, Error> {
         let glm = self.slopes(width, radius)?;
-        let want = "smooth: take a loss without a corner, or phased-erm";
-        Error::ensure(glm.bend.is_finite(), "the loss", want, "one with a corner")?;
+        let want = "smooth (phased-erm fits nonsmooth losses)";
+        Error::ensure(glm.bend.is_finite(), "the loss", want, "nonsmooth")?;
         Ok(glm)
     }
 

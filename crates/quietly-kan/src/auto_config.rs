@@ -227,7 +227,7 @@ fn candidates(wishes: &Wishes, rows: u64, budget: &Budget) -> Result<Vec<Candida
         let fine = sampling == Sampling::Cyclic && passes == 1;
         let want = "for cyclic sampling and one epoch, where each row is in one batch";
         let got = format!("for {} sampling and {passes} epochs", sampling.name());
-        Error::ensure(fine, "noise on a tree", want, got)?;
+        Error::ensure(fine, "tree noise", want, got)?;
         return Ok(vec![candidate(Sampling::Cyclic, NetworkNoise::Tree)]);
     }
     let samplings = match wishes.sampling {

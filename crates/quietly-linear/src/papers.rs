@@ -145,7 +145,7 @@ pub fn plan(
     let mut warnings = Vec::new();
     if recipe.whitenings == 0 && !matches!(recipe.pace, Pace::PerRow { .. }) {
         warnings.push(format!(
-            "{name} takes features for centred, of like size and hardly correlated; where they are not, it may diverge. \
+            "{name} assumes centred features of similar size and little correlation; otherwise it may diverge. \
              --method auto does not."
         ));
     }
@@ -154,8 +154,8 @@ pub fn plan(
         let noise = privacy.noise(STAT);
         if apart < 2.0 * (3.0 * noise) {
             warnings.push(format!(
-                "a step sets about {apart:.0} rows apart for its threshold, and a count of them has noise of {noise:.0}: the lowest \
-                 threshold will be taken, and nothing learnt. Take more rows or fewer steps."
+                "each step uses about {apart:.0} rows for its threshold, and their count has noise {noise:.0}: the lowest \
+                 threshold will be used, and nothing learnt. Use more rows or fewer steps."
             ));
         }
     }

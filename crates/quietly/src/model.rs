@@ -155,7 +155,7 @@ impl Model {
         if expansion.inputs() != self.encoding.width() {
             return Err("its \"expansion\" does not go with its features");
         }
-        expansion.check().map_err(|_| "its \"expansion\" is none that there can be")?;
+        expansion.check().map_err(|_| "its \"expansion\" is not valid")?;
         Ok(expansion.width())
     }
 

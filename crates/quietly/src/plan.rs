@@ -265,7 +265,7 @@ impl PlanRecord {
     pub(crate) fn agrees(&self) -> Result<(), Error> {
         let want = "as it was planned";
         let size = Shape::new(self.rows(), self.width()).is_ok();
-        Error::ensure(size, "plan", want, "one for an absurd number of rows or features")?;
+        Error::ensure(size, "plan", want, "one with too many rows or features")?;
         self.check_expansion()?;
         let (algorithm, budget) = (&self.algorithm, self.budget());
         let named = algorithm.link() == self.link && algorithm.method(budget) == self.method;

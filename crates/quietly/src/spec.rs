@@ -106,7 +106,7 @@ impl ModelSpec {
         if budget.delta() * rows as f64 > 1.0 && budget.epsilon().is_finite() {
             plan.warnings.push(format!(
                 "delta {:e} is more than one over {rows} rows: publishing one row in full, drawn at random, would \
-                 satisfy such a guarantee. Take a smaller delta, or leave it out.",
+                 satisfy such a guarantee. Use a smaller delta, or leave it out.",
                 budget.delta()
             ));
         }

@@ -70,12 +70,12 @@ impl Tuning {
         // Units of several rows pay for a trial what group privacy makes of one row's price.
         let (asked, budget) = (budget, budget.of_one_row()?);
         Error::ensure(!candidates.is_empty(), "candidates", "at least one", "none")?;
-        let want = "finite, and delta above 0: without privacy, choose by any search you like";
+        let want = "finite, and delta above 0: without privacy, use any search";
         let private = budget.is_private() && !budget.is_pure();
         Error::ensure(private, "epsilon of tuning", want, budget.epsilon())?;
         let law = TrialCount::with_mean(trials)?;
         let delta = budget.delta() / law.mean() * (1.0 - 1e-9);
-        let want = "at least 1e-12 times the trials: take a larger delta or fewer trials";
+        let want = "at least 1e-12 times the trials: use a larger delta or fewer trials";
         Error::ensure(delta >= 1e-12, "delta of tuning", want, budget.delta())?;
         let within = |epsilon: f64| {
             let once = Budget::new(epsilon, delta)?.under(budget.neighbours());
@@ -109,7 +109,7 @@ impl Tuning {
             None => {
                 let tuning = within(0.499 * budget.epsilon())?;
                 let fits = tuning.tuned.total(law) <= budget.epsilon();
-                let want = "larger: no trial fits into it";
+                let want = "larger, so that it covers at least one trial";
                 Error::ensure(fits, "epsilon of tuning", want, budget.epsilon())?;
                 Ok(tuning)
             }

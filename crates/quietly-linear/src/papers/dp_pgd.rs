@@ -16,7 +16,7 @@ pub(super) const TARGET_LEVEL: f64 = 0.98;
 pub(super) fn recipe(link: Link, asked: &Parameters) -> Result<Recipe, Error> {
     let got = asked.radius.map_or("missing".into(), |radius| radius.to_string());
     let radius = asked.radius.filter(|radius| *radius > 0.0 && *radius < 1e12);
-    let want = "above 0 and below 1e12, the most that the weights may measure (--radius W)";
+    let want = "given: the largest norm of the weights, above 0 and below 1e12";
     Error::ensure(radius.is_some(), "radius", want, got)?;
     Ok(Recipe {
         whitenings: 0,

@@ -271,7 +271,7 @@ methods! {
         };
         /// Passes of gradient steps, of which the last point is released.
         ScPsgd: "sc-psgd", {
-            what: "passes in batches, noise on the last point; has delta 0",
+            what: "epochs of minibatches, noise on the last point; has delta 0",
             links: CONVEX,
             assumes: "a bounded set, smooth loss",
             guarantee: OUTPUT,
@@ -318,7 +318,7 @@ methods! {
         PsaTwo: "psa-ii", {
             what: "Phased-SGD-SC around centres that follow",
             links: CONVEX,
-            assumes: "a bounded set, smooth loss, known growth (theta and rate)",
+            assumes: "a bounded set, smooth loss, known growth (theta and constant)",
             guarantee: PLACES,
             when: "for research",
             from: SHW,
@@ -343,7 +343,7 @@ methods! {
         };
         /// Passes that double while steps halve.
         EpochDpSgd: "epoch-dp-sgd", {
-            what: "passes that double while steps halve",
+            what: "epochs that double while step sizes halve",
             links: CONVEX,
             assumes: "a bounded set, smooth loss, a ridge",
             guarantee: PLACES,

@@ -85,7 +85,7 @@ impl Plan {
     ///
     /// [`Error::Parameter`] if it cannot.
     pub fn check_resumable(&self, allocation: Option<&Allocation>) -> Result<(), Error> {
-        let want = "left out: the noise of a step depends on that of the steps before it, which is not kept";
+        let want = "left out: the noise of a step depends on earlier noise, which is not stored";
         let releases = self.stages().iter().flat_map(|stage| &stage.releases);
         let mixed = |charge: &PlannedRelease| {
             matches!(charge.mechanism, Mechanism::CorrelatedGaussian { .. })
@@ -115,9 +115,9 @@ impl Plan {
             let want = "partitioned for as many steps as the plan has";
             let got = match there {
                 0 => format!("not partitioned; run quietly partition TABLE --steps {steps}"),
-                there => format!(
-                    "partitioned for {there} steps, and the plan has {steps}; give steps {there}"
-                ),
+                there => {
+                    format!("partitioned for {there} steps, not {steps}; give `steps` {there}")
+                }
             };
             Error::ensure(there == steps, "table", want, got)?;
         }

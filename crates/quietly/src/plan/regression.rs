@@ -196,12 +196,12 @@ impl Outlook {
         let warning = match reach {
             Learnable::Nothing => Some(format!(
                 "epsilon {epsilon} is too small for about {rows} rows: nothing can be learnt, and the model will predict the \
-                 middle of the target's range. It takes about {:.0} rows to learn anything.",
+                 middle of the target's range. Learning needs about {:.0} rows.",
                 30.0 / mu
             )),
             Learnable::Centre => Some(format!(
-                "epsilon {epsilon} is too small for {width} features and about {rows} rows: only the middle of the target will \
-                 be learnt. It takes about {:.0} rows, or fewer features.",
+                "epsilon {epsilon} is too small for {width} features and about {rows} rows: only the centre of the target will \
+                 be learnt. Use about {:.0} rows, or fewer features.",
                 (2.0 * d / mu).max(5.0 * d).max(60.0 / mu)
             )),
             Learnable::Weights if expected_loss > 0.1 => Some(format!(

@@ -78,7 +78,7 @@ impl Plan {
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<(f64, Vec<f64>), Error> {
-        let want = "one of a regression; take Plan::learn for others";
+        let want = "one of a regression; use Plan::learn for others";
         Error::ensure(self.is_regression(), "plan", want, self.link().name())?;
         let releaser = &mut Releaser::new(key, self.stages(), threads);
         let learnt = self.fit_table(releaser, table, public, range, watch)?.weights();
@@ -163,7 +163,7 @@ impl Plan {
     }
 
     fn check_convex(&self) -> Result<(), Error> {
-        let want = "one that Convex::plan made; take Plan::run for others";
+        let want = "one that Convex::plan made; use Plan::run for others";
         Error::ensure(self.algorithm.problem().is_some(), "plan", want, self.link().name())
     }
 
