@@ -112,7 +112,11 @@ impl Failure {
         match self {
             Failure::Refused(error) => error.code(),
             Failure::Library(error) => error.code(),
-            Failure::Misplaced(_) => "Q02",
+            // That of a parameter outside its domain.
+            Failure::Misplaced(_) => {
+                let (name, want, got) = ("flags", "", String::new());
+                quietly::Error::Parameter { name, want, got }.code()
+            }
             Failure::Participation(_) => "C01",
             Failure::Unreadable { .. } | Failure::NoSuchMethod(_) => "C02",
             Failure::Question(_) => "C03",
@@ -243,7 +247,8 @@ impl Failure {
             && text(ContextKind::InvalidArg).starts_with("--noise-multiplier")
         {
             let message =
-                "fit has no --noise-multiplier: it calibrates the noise from --epsilon".into();
+                "--noise-multiplier is not a flag of fit: the noise is calibrated from --epsilon"
+                    .into();
             let help = "`quietly account` computes the cost of a given noise multiplier".into();
             return Failure::Usage { message, help };
         }

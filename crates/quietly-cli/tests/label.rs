@@ -12,7 +12,7 @@ fn the_page_says_what_the_certificate_says() {
     let folder = Folder::with_tables();
     folder.good(&format!("fit linear {FIT}"));
     let said = folder.good("label y.quietly --output label.html");
-    assert!(said.starts_with("label.html: one page"), "{said}");
+    assert!(said.starts_with("label.html: one self-contained HTML page"), "{said}");
     let (page, value) = (folder.read("label.html"), folder.json("certificate y.quietly"));
     let epsilon = (value["epsilon"].as_f64().unwrap() * 1e4).ceil() / 1e4;
     for part in [
