@@ -42,6 +42,7 @@ fn a_fit_that_used_no_row_says_so() {
                 "fit {model} {table} --schema {schema}.toml --target y --epsilon 1 --seed 1"
             );
             let said = folder.good(&format!("{fit} --output m.quietly --force"));
+            let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(
                 said.contains("WARNING: about ") && said.contains("does not match the schema"),
                 "{fit}\n{said}"
@@ -98,10 +99,7 @@ fn a_range_of_no_numbers_is_no_range() {
         let line = format!("bounds t.csv race when a --epsilon 0.6 --rows 5000 --seed {seed}");
         let said = folder.good(&line);
         assert!(said.contains("# race: too few numbers"), "{said}");
-        assert!(
-            said.contains("# when: hardly any number") && said.contains("a = { range"),
-            "{said}"
-        );
+        assert!(said.contains("# when: too few numbers") && said.contains("a = { range"), "{said}");
         assert!(folder.json(&line)["ranges"]["race"].is_null());
     }
 }

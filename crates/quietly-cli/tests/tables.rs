@@ -240,7 +240,9 @@ fn init_asks_and_reads_no_values() {
     let folder = Folder::with_tables();
     let said = folder.good("init train.csv");
     assert!(
-        said.contains("5 columns.\nIt took the first line of train.csv for names of columns"),
+        said.contains(
+            "5 columns.\nThe column names are the first line of train.csv; no other line was read."
+        ),
         "{said}"
     );
     let text = folder.read("train.schema.toml");
