@@ -79,8 +79,11 @@ impl Summary<'_> {
             let (r2, loss) = (Spread::of(&cell.r2), Spread::of(&cell.loss));
             let spread = format!("{} to {}", short(loss.low), short(loss.high));
             let excess = Spread::of(&cell.excess).median;
-            let more =
-                if excess < 10.0 { format!("{:+.1} %", 100.0 * excess) } else { "far off".into() };
+            let more = if excess < 10.0 {
+                format!("{:+.1} %", 100.0 * excess)
+            } else {
+                "over 1000 %".into()
+            };
             let mark = if cell.entrant.stand_in(&cell.plan).is_some() { "*" } else { "" };
             screen.say(&format!(
                 "{:<8} {:<23} {:<9} {:<7} {:<20} {more}",

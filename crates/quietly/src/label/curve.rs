@@ -23,8 +23,8 @@ pub(super) fn figure(certificate: &Certificate) -> String {
     }
     let chart = svg(&points, (asked.delta(), asked.epsilon()), certificate.epsilon);
     format!(
-        "{chart}<p>One release, many ways to say what it promises: every dot holds, and the line between them is for the eye. \
-         The diamond is what was asked, the large dot what was spent; the others are a percent or so above what could be proven.</p>"
+        "{chart}<p>One release satisfies many pairs of epsilon and delta: every dot is proven, and the line only connects them. \
+         The diamond is the budget, the large dot the cost; the other dots are about a percent above the best bound.</p>"
     )
 }
 

@@ -76,7 +76,7 @@ methods! {
             what: "full batch if the table fits into memory, otherwise one pass",
             links: BOTH,
             assumes: "nothing",
-            guarantee: "as the one it takes",
+            guarantee: "as the method it uses",
             when: "by default",
             from: "quietly",
         };
