@@ -29,7 +29,7 @@ mod tests;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing was seen that the claim does not allow. That is no proof.
-    BallIntersection,
+    Within,
     /// More was seen than the claim allows: it is wrong, but for the stated chance.
     Caught,
 }
@@ -38,7 +38,7 @@ impl Verdict {
     /// The word used on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
-            Verdict::BallIntersection => "within the claim",
+            Verdict::Within => "within the claim",
             Verdict::Caught => "caught",
         }
     }

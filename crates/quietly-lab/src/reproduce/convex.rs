@@ -32,7 +32,7 @@ mod tuned;
 pub(super) enum Part {
     Figures,
     Growth,
-    PrivateSelection,
+    Tuned,
 }
 
 const ABOUT: &str = "Three problems over rows of 1-norm at most 1 and targets -1 and 1: squares on the L1 ball, the logistic loss with ridge \
@@ -94,7 +94,7 @@ pub(super) fn run(
         report.tables.push(claims::accounting(&outcomes));
         report.pictures.extend(outcomes.pictures());
     }
-    if wanted(Part::PrivateSelection) {
+    if wanted(Part::Tuned) {
         let contest = tuned::contest(draw.size);
         let tables = &tables[..contest.tables.min(tables.len())];
         let outcomes = Outcomes::measure(&contest, tables, draw, progress)?;

@@ -70,7 +70,7 @@ impl Canary {
         if self.epsilon > self.claim.epsilon || sighting.least_hits > *ceiling {
             Verdict::Caught
         } else {
-            Verdict::BallIntersection
+            Verdict::Within
         }
     }
 }
@@ -89,7 +89,7 @@ impl Canary {
 ///     let mechanism = Mechanism::new(Scheme::Full, 1, budget, broken, &Key::from_seed(1))?;
 ///     canary(mechanism.claim(), 2000, |with, run| mechanism.release(with, run), quiet)
 /// };
-/// assert_eq!(audit(None)?.verdict(), Verdict::BallIntersection);
+/// assert_eq!(audit(None)?.verdict(), Verdict::Within);
 /// assert_eq!(audit(Some(Broken::HalfNoise))?.verdict(), Verdict::Caught);
 /// # Ok::<(), quietly::Error>(())
 /// ```

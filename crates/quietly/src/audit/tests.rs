@@ -38,7 +38,7 @@ fn right_mechanisms_pass_and_half_the_noise_is_caught() {
         for (scheme, steps) in [(Scheme::Full, 3), (Scheme::Allocation, 8), (Scheme::Poisson, 8)] {
             let budget = budget(2.0, neighbours);
             let right = look(scheme, steps, budget, None, 40_000);
-            assert_eq!(right.verdict(), Verdict::BallIntersection);
+            assert_eq!(right.verdict(), Verdict::Within);
             let half = look(scheme, steps, budget, Some(Broken::HalfNoise), 40_000);
             assert_eq!(half.verdict(), Verdict::Caught);
             assert!(half.epsilon > right.epsilon);
@@ -55,7 +55,7 @@ fn a_shuffle_charged_as_a_sample_is_caught() {
         let found = look(scheme, 20, budget, Some(Broken::Shuffled), 100_000);
         assert_eq!(found.verdict(), Verdict::Caught);
         assert!(scheme == Scheme::Allocation || found.epsilon > found.claim.epsilon);
-        assert_eq!(look(scheme, 20, budget, None, 40_000).verdict(), Verdict::BallIntersection);
+        assert_eq!(look(scheme, 20, budget, None, 40_000).verdict(), Verdict::Within);
     }
 }
 
@@ -97,7 +97,7 @@ fn least_squares_is_traced_as_the_theory_says() {
     assert!((found.sum - 51.0).abs() < 5.0, "{}", found.sum);
     assert!((found.pairs.found - 0.579).abs() < 0.01, "{:?}", found.pairs);
     assert!(found.epsilon > 0.05, "{}", found.epsilon);
-    assert_eq!(found.verdict(), Verdict::BallIntersection);
+    assert_eq!(found.verdict(), Verdict::Within);
     // The control: had anybody claimed so little for it, it would be caught.
     let plan = Regression::new(Link::Linear).plan(500, 50, budget(0.05, Neighbours::ReplaceOne));
     let claim = Claim::of_plan(&plan.unwrap(), Neighbours::ReplaceOne).unwrap();
@@ -108,7 +108,7 @@ fn least_squares_is_traced_as_the_theory_says() {
 fn private_fits_are_within_their_claims() {
     for link in [Link::Linear, Link::Relu] {
         let found = trace(link, Method::FullBatch, budget(1.0, Neighbours::AddRemove), 20);
-        assert_eq!(found.verdict(), Verdict::BallIntersection);
+        assert_eq!(found.verdict(), Verdict::Within);
         assert!(found.z < 3.0, "{}", found.z);
     }
 }
@@ -120,7 +120,7 @@ fn one_pass_is_within_its_claim() {
     assert_eq!(plan.method(), Method::OnePass);
     let quiet = &mut |_| ControlFlow::Continue(());
     let found = tracing(&plan, 20, &Key::from_seed(5), quiet).unwrap();
-    assert_eq!(found.verdict(), Verdict::BallIntersection);
+    assert_eq!(found.verdict(), Verdict::Within);
     assert!(found.area < 0.9 && found.pairs.most < found.area, "{found:?}");
 }
 
@@ -155,7 +155,7 @@ fn a_canary_in_fits_is_seen_without_noise_only() {
         let free = fits(f64::INFINITY);
         assert!(free.epsilon > 2.0, "{}", free.epsilon);
         let private = fits(1.0);
-        assert_eq!(private.verdict(), Verdict::BallIntersection);
+        assert_eq!(private.verdict(), Verdict::Within);
         assert!(private.epsilon < free.epsilon);
     }
 }

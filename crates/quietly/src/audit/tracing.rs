@@ -69,11 +69,7 @@ impl Tracing {
     /// Whether what was seen is within the claim.
     pub fn verdict(&self) -> Verdict {
         let mut all = self.hits.iter().map(|(_, hits)| hits).chain([&self.pairs]);
-        if all.any(|mean| mean.least > mean.most) {
-            Verdict::Caught
-        } else {
-            Verdict::BallIntersection
-        }
+        if all.any(|mean| mean.least > mean.most) { Verdict::Caught } else { Verdict::Within }
     }
 }
 

@@ -102,7 +102,7 @@ pub(super) enum Kind {
     /// The same after a private bound on the rows' norm.
     Found,
     /// The same with one of many settings, of which the test rows choose: no release.
-    PrivateSelection,
+    Tuned,
 }
 
 /// What one tunes.
@@ -192,7 +192,7 @@ impl Entrant {
             Kind::Plain | Kind::Found => self.base.into(),
             Kind::Printed => format!("{} as printed", self.base),
             Kind::Known => format!("{}, known radius", self.base),
-            Kind::PrivateSelection => format!("{}, oracle-tuned", self.base),
+            Kind::Tuned => format!("{}, oracle-tuned", self.base),
         }
     }
 

@@ -38,7 +38,7 @@ pub(super) fn contest(size: Size) -> Figures {
 
 pub(super) fn about(contest: &Figures) -> String {
     let settings = |base| {
-        let of = |e: &&Entrant| e.kind == Kind::PrivateSelection && e.base == base;
+        let of = |e: &&Entrant| e.kind == Kind::Tuned && e.base == base;
         (contest.entrants)(Problem::Linear).iter().filter(of).count()
     };
     format!(
@@ -60,7 +60,7 @@ fn all(problem: Problem) -> Vec<Entrant> {
     let mut all = vec![Entrant::plain()];
     all.extend(local.chain([AUTO]).filter_map(|base| Entrant::new(Kind::Found, base)));
     for (base, settings) in [(SGD, sgd(problem)), (PSGD, psgd(problem))] {
-        let plain = Entrant::new(Kind::PrivateSelection, base);
+        let plain = Entrant::new(Kind::Tuned, base);
         let set = |setting| Some(plain?.set(setting));
         all.extend(plain.into_iter().chain(settings.into_iter().filter_map(set)));
     }
@@ -142,7 +142,7 @@ impl Outcomes {
             Claim::new(
                 "auto, untuned, is within 0.001 of oracle-tuned DP-SGD (tuning not paid for) in every cell",
                 ours,
-                checks(&Self::is(Kind::PrivateSelection, SGD), SAME),
+                checks(&Self::is(Kind::Tuned, SGD), SAME),
             ),
             Claim::new(
                 "auto is ahead of every localisation method in every cell",
@@ -152,7 +152,7 @@ impl Outcomes {
             Claim::new(
                 "auto, untuned, is ahead of oracle-tuned SC-psgd (tuning not paid for) in every cell",
                 ours,
-                checks(&Self::is(Kind::PrivateSelection, PSGD), 0.0),
+                checks(&Self::is(Kind::Tuned, PSGD), 0.0),
             ),
         ]
     }
@@ -175,8 +175,8 @@ impl Outcomes {
             let rivals: [&dyn Fn(&Entrant) -> bool; 5] = [
                 &Self::is(Kind::Plain, "no noise"),
                 &Self::is(Kind::Found, AUTO),
-                &Self::is(Kind::PrivateSelection, SGD),
-                &Self::is(Kind::PrivateSelection, PSGD),
+                &Self::is(Kind::Tuned, SGD),
+                &Self::is(Kind::Tuned, PSGD),
                 &Self::is_local,
             ];
             let found = rivals.map(|rival| self.best_of(place, rival));
@@ -191,7 +191,7 @@ impl Outcomes {
             }));
             let chosen = |cell: &Cell| match cell.entrant.setting {
                 Some(setting) => setting.name(),
-                None if cell.entrant.kind == Kind::PrivateSelection => "default".into(),
+                None if cell.entrant.kind == Kind::Tuned => "default".into(),
                 None => cell.entrant.name(),
             };
             let word = |word: Option<String>| word.map_or(Entry::Nothing, Entry::Word);
