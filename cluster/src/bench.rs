@@ -150,7 +150,7 @@ fn fitted(
     rows: &mut dyn Backend,
 ) -> Result<(String, Vec<Duration>), String> {
     let mut timed = Timed { rows, times: Vec::new() };
-    let mut from = BackendInput { backend: &mut timed, public: None, allocation: None, journal: None };
+    let mut from = BackendInput { backend: &mut timed, public: None, allocation: None, checkpoint: None };
     let quiet = &mut |_| ControlFlow::Continue(());
     let model = plan.fit_on(
         &mut from,

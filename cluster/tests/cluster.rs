@@ -271,7 +271,7 @@ fn a_run_without_executors_ends_and_goes_on_later() {
     cluster.table(500_000, 8);
     let words = format!("fit logistic people {SICK} --method dp-gd --steps 12");
     succeeded(&cluster.quietly(&format!("{words} --output here.quietly")).output().unwrap());
-    let away = format!("{words} --checkpoint run.journal --output there.quietly");
+    let away = format!("{words} --checkpoint run.checkpoint --output there.quietly");
     let run = cluster.away(&away).spawn().unwrap();
     // The first job asks which build the executors are of.
     wait("some steps", || cluster.finished_jobs() >= 4);
@@ -281,11 +281,11 @@ fn a_run_without_executors_ends_and_goes_on_later() {
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("error[Q08]") && said.contains("gave no answer"), "{said}");
-    assert!(!cluster.path("there.quietly").exists() && cluster.path("run.journal").exists());
+    assert!(!cluster.path("there.quietly").exists() && cluster.path("run.checkpoint").exists());
 
     // A copy is refused, and so is another plan.
-    fs::copy(cluster.path("run.journal"), cluster.path("copy.journal")).unwrap();
-    let copy = away.replace("run.journal", "copy.journal");
+    fs::copy(cluster.path("run.checkpoint"), cluster.path("copy.checkpoint")).unwrap();
+    let copy = away.replace("run.checkpoint", "copy.checkpoint");
     let refused = cluster.away(&copy).output().unwrap();
     assert!(String::from_utf8_lossy(&refused.stderr).contains("copied"));
     let refused = cluster.away(&away.replace("--steps 12", "--steps 13")).output().unwrap();
@@ -302,7 +302,7 @@ fn a_run_without_executors_ends_and_goes_on_later() {
     assert!((1..=13).contains(&more), "{more}");
     let read = |name: &str| fs::read(cluster.path(name)).unwrap();
     assert!(read("here.quietly") == read("there.quietly"));
-    assert!(!cluster.path("run.journal").exists());
+    assert!(!cluster.path("run.checkpoint").exists());
 }
 
 /// The driver is killed, as by kill -9, and started again: no step is released twice, and the model is that of an unbroken run.
@@ -312,7 +312,7 @@ fn a_killed_driver_goes_on() {
     cluster.table(500_000, 4);
     let words = format!("fit linear people {Y} --method full-batch");
     succeeded(&cluster.quietly(&format!("{words} --output here.quietly")).output().unwrap());
-    let away = format!("{words} --checkpoint run.journal --output there.quietly");
+    let away = format!("{words} --checkpoint run.checkpoint --output there.quietly");
     let mut runs = 0;
     while runs < 3 {
         let jobs = cluster.finished_jobs();
@@ -324,7 +324,7 @@ fn a_killed_driver_goes_on() {
         runs += 1;
     }
     let pages = |text: String| text.lines().count() - 1;
-    let before = pages(fs::read_to_string(cluster.path("run.journal")).unwrap());
+    let before = pages(fs::read_to_string(cluster.path("run.checkpoint")).unwrap());
     assert!(before >= 6, "{before}");
     succeeded(&cluster.away(&away).output().unwrap());
     let read = |name: &str| fs::read(cluster.path(name)).unwrap();
@@ -339,7 +339,7 @@ fn a_restarted_scheduler_is_found_again() {
     cluster.table(500_000, 8);
     let words = format!("fit logistic people {SICK} --method dp-gd --steps 12");
     succeeded(&cluster.quietly(&format!("{words} --output here.quietly")).output().unwrap());
-    let away = format!("{words} --checkpoint run.journal --output there.quietly");
+    let away = format!("{words} --checkpoint run.checkpoint --output there.quietly");
     let run = cluster.away(&away).spawn().unwrap();
     wait("some steps", || cluster.finished_jobs() >= 3);
     cluster.scheduler.kill().unwrap();

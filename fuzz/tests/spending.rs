@@ -1,4 +1,4 @@
-//! Ledger and journal as a state machine: whatever is crashed, copied, linked, put back or deleted, nothing is released twice or
+//! Ledger and checkpoint as a state machine: whatever is crashed, copied, linked, put back or deleted, nothing is released twice or
 //! beside the ledger.
 //!
 //! Real files in a folder of their own; the program ends, or the disk is full, at any byte of any write. A model in memory
@@ -102,19 +102,19 @@ impl World {
         let (plan, encoding) = planned();
         let path = self.path(name);
         let mut ledger = self.ledger();
-        let mut journal =
+        let mut checkpoint =
             match Checkpoint::open(&path, &plan.identity(), "table", None, ledger.as_ref()) {
-                Ok(journal) => journal,
+                Ok(checkpoint) => checkpoint,
                 Err(_) if before == files(&self.folder) => return Ok(()),
                 Err(error) => return Err(format!("a refusal changed a file: {error}")),
             };
-        let run = journal.run().to_string();
+        let run = checkpoint.run().to_string();
         if self.finished.contains(&run) {
             return Err("a finished run goes on".into());
         }
         let key = Key::from_os().unwrap();
         break_disk(fault);
-        let paid = match (&mut ledger, journal.is_begun()) {
+        let paid = match (&mut ledger, checkpoint.is_begun()) {
             (_, true) => Paid::resumed(plan.budget(), key),
             (None, false) => Paid::without_ledger(key),
             (Some(ledger), false) => {
@@ -124,21 +124,21 @@ impl World {
                 paid
             }
         };
-        if journal.begin().is_err() {
+        if checkpoint.begin().is_err() {
             return Ok(());
         }
-        let at = journal.answered();
+        let at = checkpoint.answered();
         let asked = self.asked.entry(run.clone()).or_default();
         let mut rows = Rows { asked, at, left, trouble: None };
         let mut from = BackendInput {
             backend: &mut rows,
             public: None,
             allocation: None,
-            journal: Some(journal),
+            checkpoint: Some(checkpoint),
         };
         let quiet = &mut |_| ControlFlow::Continue(());
         let fitted = plan.fit_on(&mut from, encoding, "row", paid, 1, quiet);
-        let journal = from.journal.take();
+        let checkpoint = from.checkpoint.take();
         if let Some(trouble) = rows.trouble {
             return Err(trouble);
         }
@@ -147,7 +147,7 @@ impl World {
         if self.models.entry(run.clone()).or_insert_with(|| text.clone()) != &text {
             return Err("two models of one run".into());
         }
-        if journal.is_some_and(|journal| journal.finish().is_ok()) {
+        if checkpoint.is_some_and(|checkpoint| checkpoint.finish().is_ok()) {
             self.finished.push(run);
         }
         Ok(())
@@ -181,7 +181,7 @@ impl World {
                 let _ = fs::remove_file(&path);
             }
             _ => {
-                // A journal that ends anywhere, as a copy that was cut short.
+                // A checkpoint that ends anywhere, as a copy that was cut short.
                 if let Ok(text) = fs::read(&path) {
                     let end = bytes.int_in_range(0..=text.len())?;
                     let _ = fs::write(&path, &text[..end]);

@@ -5,11 +5,11 @@
 //! Differential Privacy via Characteristic Function*, 2022, Theorem 10.
 use crate::{
     laplace,
-    mixture::{Kind, Mixture},
     objective_perturbation::ObjectivePerturbation,
     pld_grid::{LossCells, Side},
     random_allocation,
     ratio_distribution::{self, Operation, RatioDistribution},
+    sampled_gaussian::{Kind, Mixture},
 };
 
 /// One mechanism. `sigma` is the noise over the sensitivity, unless said otherwise.

@@ -209,7 +209,7 @@ impl LossCells {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mixture::{Kind, Mixture};
+    use crate::sampled_gaussian::{Kind, Mixture};
 
     fn delta(grid: &PldGrid, epsilon: f64) -> f64 {
         let terms = grid.mass.iter().enumerate().map(|(j, m)| {

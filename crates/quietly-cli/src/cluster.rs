@@ -141,6 +141,10 @@ impl Backend for OnCluster {
         self.parts.begin(draw)
     }
 
+    fn groups(&self) -> Option<u64> {
+        self.parts.groups()
+    }
+
     fn sum(&mut self, batch: &Batch, query: &dyn Query) -> Result<QuerySum, Error> {
         let (parts, sample) = self.parts.batch(batch);
         let task = Task::new(self.parts.read(), query, sample);

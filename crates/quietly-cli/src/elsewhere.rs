@@ -64,11 +64,11 @@ pub(crate) fn prepared(files: &[PathBuf]) -> Result<Option<PartitionedTable>, Fa
 pub(crate) struct There {
     backend: Box<dyn Backend>,
     prepared: Option<(PartitionedTable, PathBuf)>,
-    journal: Option<Checkpoint>,
+    checkpoint: Option<Checkpoint>,
 }
 
 impl Away {
-    /// The file of the journal, if it is not to be written over.
+    /// The file of the checkpoint, if it is not to be written over.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.checkpoint.as_deref()
     }
@@ -114,11 +114,11 @@ impl Away {
         let allocation = prepared.as_ref().map_or("", |(prepared, _)| &prepared.allocation.id);
         let read = serde_json::to_string(encoding).expect("plain fields");
         let about = format!("{}; {allocation}; {read}; {about}", fingerprint(&steps));
-        let journal = match &self.checkpoint {
+        let checkpoint = match &self.checkpoint {
             Some(path) => Some(Checkpoint::open(path, &plan.identity(), &about, seed, ledger)?),
             None => None,
         };
-        if let (Some((prepared, folder)), false) = (&prepared, begun(&journal)) {
+        if let (Some((prepared, folder)), false) = (&prepared, begun(&checkpoint)) {
             prepared.check_unused(folder)?;
         }
         let parts = ParquetParts::new(steps, plan.reading(encoding), threads);
@@ -126,33 +126,33 @@ impl Away {
             Some(fleet) => Box::new(OnCluster { fleet, parts }),
             None => Box::new(parts),
         };
-        Ok(There { backend, prepared, journal })
+        Ok(There { backend, prepared, checkpoint })
     }
 }
 
 /// Whether a run was begun before.
-fn begun(journal: &Option<Checkpoint>) -> bool {
-    journal.as_ref().is_some_and(Checkpoint::is_begun)
+fn begun(checkpoint: &Option<Checkpoint>) -> bool {
+    checkpoint.as_ref().is_some_and(Checkpoint::is_begun)
 }
 
 impl There {
     /// Whether the run goes on: it was charged when it began.
     pub(crate) fn goes_on(&self) -> bool {
-        begun(&self.journal)
+        begun(&self.checkpoint)
     }
 
     /// The run that is to be charged, if it is not begun.
     pub(crate) fn run(&self, what: &str) -> Result<Run, Error> {
         let mut run = Run::new(what)?;
-        if let Some(journal) = &self.journal {
-            run.name = journal.run().into();
+        if let Some(checkpoint) = &self.checkpoint {
+            run.name = checkpoint.run().into();
         }
         let allocation = self.prepared.as_ref().map(|(prepared, _)| &prepared.allocation);
         run.allocation = allocation.filter(|a| !a.test_only).map(|a| a.id.clone());
         Ok(run)
     }
 
-    /// Fits the rows; `save` puts the model where it is safe, before the journal is deleted.
+    /// Fits the rows; `save` puts the model where it is safe, before the checkpoint is deleted.
     pub(crate) fn fit(
         mut self,
         (plan, run): (&Plan, &str),
@@ -162,9 +162,9 @@ impl There {
         watch: &mut Watch<'_>,
         save: impl FnOnce(&mut Model) -> Result<(), Failure>,
     ) -> Result<Model, Failure> {
-        let mut journal = self.journal.take();
-        if let Some(journal) = &mut journal {
-            journal.begin()?;
+        let mut checkpoint = self.checkpoint.take();
+        if let Some(checkpoint) = &mut checkpoint {
+            checkpoint.begin()?;
         }
         if let Some((prepared, folder)) = &self.prepared {
             prepared.claim(folder, run)?;
@@ -173,15 +173,15 @@ impl There {
             backend: &mut *self.backend,
             public,
             allocation: self.prepared.as_ref().map(|(prepared, _)| &prepared.allocation),
-            journal,
+            checkpoint,
         };
         let mut model = plan.fit_on(&mut from, encoding, unit, paid, threads, watch)?;
         save(&mut model)?;
         if let Some((prepared, folder)) = &self.prepared {
             prepared.close(folder, run)?;
         }
-        if let Some(journal) = from.journal {
-            journal.finish()?;
+        if let Some(checkpoint) = from.checkpoint {
+            checkpoint.finish()?;
         }
         Ok(model)
     }
@@ -196,7 +196,7 @@ fn absolute(parts: Vec<TablePart>) -> Result<Vec<TablePart>, Failure> {
     parts.into_iter().map(one).collect()
 }
 
-/// What tells a table from others: its files, and how much there is in each. It stays in the journal, beside the table.
+/// What tells a table from others: its files, and how much there is in each. It stays in the checkpoint, beside the table.
 fn fingerprint(steps: &[Vec<TablePart>]) -> String {
     let mut files: Vec<(&Path, u64)> = Vec::new();
     for part in steps.iter().flatten() {

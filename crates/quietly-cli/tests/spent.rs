@@ -352,19 +352,19 @@ fn with_parquet() -> Folder {
     folder
 }
 
-fn stepwise(output: &str, journal: &str, ledger: &str) -> String {
+fn stepwise(output: &str, checkpoint: &str, ledger: &str) -> String {
     format!(
         "fit linear c.parquet --schema c.toml --target y --epsilon 0.5 --delta 1e-7 --threads 1 --output {output} \
-         --checkpoint {journal} {ledger}"
+         --checkpoint {checkpoint} {ledger}"
     )
 }
 
-/// Kills a run once its journal has so many lines.
-fn killed(folder: &Folder, line: &str, journal: &str, lines: usize) {
+/// Kills a run once its checkpoint has so many lines.
+fn killed(folder: &Folder, line: &str, checkpoint: &str, lines: usize) {
     let mut run = command(folder, line).spawn().unwrap();
     let start = Instant::now();
     let count = || {
-        std::fs::read(folder.path(journal))
+        std::fs::read(folder.path(checkpoint))
             .map_or(0, |text| text.iter().filter(|byte| **byte == b'\n').count())
     };
     while count() < lines {
@@ -376,21 +376,21 @@ fn killed(folder: &Folder, line: &str, journal: &str, lines: usize) {
     run.wait().unwrap();
 }
 
-/// A journal that was put back releases nothing twice: before the end, after the end, as a hard link, as a copy elsewhere.
+/// A checkpoint that was put back releases nothing twice: before the end, after the end, as a hard link, as a copy elsewhere.
 #[cfg(unix)]
 #[test]
-fn a_journal_that_was_put_back_is_refused() {
+fn a_checkpoint_that_was_put_back_is_refused() {
     for ledger in ["--ledger L", ""] {
         let folder = with_parquet();
-        let refused = |output: &str, journal: &str, say: &str| {
-            let done = folder.quietly(&stepwise(output, journal, ledger));
-            assert_eq!(done.code, 2, "{journal}: {}", done.stdout);
-            assert!(done.stderr.contains(say), "{journal}: {}", done.stderr);
+        let refused = |output: &str, checkpoint: &str, say: &str| {
+            let done = folder.quietly(&stepwise(output, checkpoint, ledger));
+            assert_eq!(done.code, 2, "{checkpoint}: {}", done.stdout);
+            assert!(done.stderr.contains(say), "{checkpoint}: {}", done.stderr);
             assert!(!folder.path(output).exists());
         };
         killed(&folder, &stepwise("1.quietly", "j", ledger), "j", 4);
         let backup = folder.read("j");
-        // Before the end: the run goes on for some pages, and then an older journal is there.
+        // Before the end: the run goes on for some pages, and then an older checkpoint is there.
         let lines: Vec<&str> = backup.lines().collect();
         folder.write("j", lines[..lines.len() - 2].join("\n") + "\n");
         refused("2.quietly", "j", "older than what its run released");
@@ -414,7 +414,7 @@ fn a_journal_that_was_put_back_is_refused() {
         refused("2.quietly", "d/j", end);
         if !ledger.is_empty() {
             assert_eq!(releases(&folder).len(), 1);
-            // Without its journal it is another run, and charged again.
+            // Without its checkpoint it is another run, and charged again.
             std::fs::remove_file(folder.path("j")).unwrap();
             folder.good(&stepwise("2.quietly", "j", ledger));
             assert_eq!(releases(&folder).len(), 2);

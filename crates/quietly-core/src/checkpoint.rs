@@ -14,21 +14,21 @@
 //! were lost: that noise is independent of all noise that is drawn later, and nothing depends on it. No key is kept, so none can be stolen; where
 //! a seed makes the noise repeatable, the model has the same bits as without a break.
 //!
-//! A run has a name of its own, drawn when its journal begins: whatever may be used by one run alone, such as the steps of a prepared
+//! A run has a name of its own, drawn when its checkpoint begins: whatever may be used by one run alone, such as the steps of a prepared
 //! table, is marked with it. What the run is about (the table and its allocation, how it is read, what is charged for it) is in the first
 //! line, too: a run that goes on is about the same.
 //!
 //! # Proof: an older file does not release an entry twice
 //!
-//! A journal is a file, and files are copied, linked and restored from backups. So that does not count: how far a run came is
-//! in its *mark*, outside the journal, in `LEDGER.runs/RUN` or, without a ledger, in `JOURNAL.head`. Each line has the digest
-//! of the one before. The mark holds the newest page, and is replaced and flushed before that page is written to the journal.
-//! A journal that goes on has all marked pages, or all but the newest, which is then taken from the mark. Any other is refused.
+//! A checkpoint is a file, and files are copied, linked and restored from backups. So that does not count: how far a run came is
+//! in its *mark*, outside the checkpoint, in `LEDGER.runs/RUN` or, without a ledger, in `JOURNAL.head`. Each line has the digest
+//! of the one before. The mark holds the newest page, and is replaced and flushed before that page is written to the checkpoint.
+//! A checkpoint that goes on has all marked pages, or all but the newest, which is then taken from the mark. Any other is refused.
 //!
 //! A run that has ended never goes on: the ledger says so, or `JOURNAL.done`. The end is written when the model is safe.
 //! Until then a run that goes on makes the same model from the same pages, and releases nothing.
 //!
-//! This does not see ledger, marks and journal put back to an older state all together, as a snapshot of the machine does.
+//! This does not see ledger, marks and checkpoint put back to an older state all together, as a snapshot of the machine does.
 //! Without a ledger, these are `JOURNAL.head` and `JOURNAL.done`: with both put back or deleted, a run that has ended goes on.
 //! Keep them where the table is: until the run is over they are as secret as the table.
 use std::{
@@ -58,7 +58,7 @@ pub struct Checkpoint {
     new: bool,
     /// How far the run came; `None` before it is begun.
     mark: Option<Mark>,
-    /// Keeps other processes out of the run, whatever they call its journal.
+    /// Keeps other processes out of the run, whatever they call its checkpoint.
     lock: Option<File>,
     /// What was released before, question by question.
     before: std::vec::IntoIter<Vec<Release>>,
@@ -98,14 +98,14 @@ impl PlanDigest {
 /// The first line: what run this is.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 struct Header {
-    quietly_journal: u32,
+    quietly_checkpoint: u32,
     made_by: String,
     plan: PlanDigest,
     about: String,
     seed: Option<u64>,
     /// The ledger that it was charged to.
     ledger: Option<PathBuf>,
-    /// Where the journal is, if no ledger knows the run: a copy elsewhere is refused.
+    /// Where the checkpoint is, if no ledger knows the run: a copy elsewhere is refused.
     place: Option<PathBuf>,
     run: String,
 }
@@ -118,7 +118,7 @@ struct Page {
 }
 
 impl Checkpoint {
-    /// Opens the journal of a run of this plan, or makes one ready. `about` tells all else that makes a run what it is: the table and
+    /// Opens the checkpoint of a run of this plan, or makes one ready. `about` tells all else that makes a run what it is: the table and
     /// its allocation, how it is read. `seed` is that of the noise, if it has one; `ledger` is what the run is charged to.
     ///
     /// # Errors
@@ -143,7 +143,7 @@ impl Checkpoint {
             Err(TryLockError::WouldBlock) => return Err(told(&BUSY)),
             Err(TryLockError::Error(error)) => return Err(told(&error)),
         }
-        // A run that has just finished deletes its journal: what is locked may be no longer what is there.
+        // A run that has just finished deletes its checkpoint: what is locked may be no longer what is there.
         if !disk::names(path, &file).map_err(|e| told(&e))? {
             return Err(told(&BUSY));
         }
@@ -158,7 +158,7 @@ impl Checkpoint {
             None => None,
         };
         let header = Header {
-            quietly_journal: 4,
+            quietly_checkpoint: 5,
             made_by: concat!("quietly ", env!("CARGO_PKG_VERSION")).into(),
             plan: plan.clone(),
             about: about.into(),
@@ -168,7 +168,7 @@ impl Checkpoint {
             run: ledger::name()?,
         };
         let place = charged.map_or(Place::Checkpoint(here), Place::Ledger);
-        let mut journal = Checkpoint {
+        let mut checkpoint = Checkpoint {
             path: path.into(),
             file,
             header,
@@ -181,22 +181,22 @@ impl Checkpoint {
             writing: None,
         };
         match lines.split_first() {
-            None if text.is_empty() || text.starts_with("{\"quietly_journal\"") => {}
+            None if text.is_empty() || text.starts_with("{\"quietly_checkpoint\"") => {}
             None => return Err(told(&NONE)),
             Some((first, pages)) => {
                 let there: Header = serde_json::from_str(first)
                     .map_err(|_| told(&"this is not a checkpoint of this version"))?;
-                journal.header.run.clone_from(&there.run);
-                journal.resume(&there, first, pages)?;
+                checkpoint.header.run.clone_from(&there.run);
+                checkpoint.resume(&there, first, pages)?;
             }
         }
         if !lines.is_empty() || !text.is_empty() {
             let kept = if lines.is_empty() { 0 } else { whole as u64 };
-            disk::cut(&journal.file, kept).map_err(|e| told(&e))?;
-            journal.file.seek(SeekFrom::End(0)).map_err(|e| told(&e))?;
-            journal.restore(lines.len())?;
+            disk::cut(&checkpoint.file, kept).map_err(|e| told(&e))?;
+            checkpoint.file.seek(SeekFrom::End(0)).map_err(|e| told(&e))?;
+            checkpoint.restore(lines.len())?;
         }
-        Ok(journal)
+        Ok(checkpoint)
     }
 
     /// Checks what is there against what is known outside, and reads the pages.
@@ -237,7 +237,7 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// Writes the page that the mark has and the journal lacks.
+    /// Writes the page that the mark has and the checkpoint lacks.
     fn restore(&mut self, lines: usize) -> Result<(), Error> {
         match &self.mark {
             Some(mark) if mark.pages == lines => {
@@ -248,7 +248,7 @@ impl Checkpoint {
         }
     }
 
-    /// The δ that was asked for when the plan of a journal was made: a run that goes on has the same.
+    /// The δ that was asked for when the plan of a checkpoint was made: a run that goes on has the same.
     pub fn delta(path: &Path) -> Option<f64> {
         let text = fs::read_to_string(path).ok()?;
         let header: Header = serde_json::from_str(text.lines().next()?).ok()?;
@@ -264,7 +264,7 @@ impl Checkpoint {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if that cannot be written, or the run was not charged to the journal's ledger.
+    /// [`Error::File`] if that cannot be written, or the run was not charged to the checkpoint's ledger.
     pub fn begin(&mut self) -> Result<(), Error> {
         if self.mark.is_some() {
             return Ok(());
@@ -332,7 +332,7 @@ impl Checkpoint {
         }
     }
 
-    /// The last page is on the disk when this returns: in the mark first, then in the journal.
+    /// The last page is on the disk when this returns: in the mark first, then in the checkpoint.
     pub fn flush(&mut self) -> Result<(), Error> {
         let Some(page) = self.writing.take() else { return Ok(()) };
         let known = self.mark.clone().ok_or_else(|| told(&self.path, &UNCHARGED))?;
@@ -353,11 +353,11 @@ impl Checkpoint {
         disk::append(&mut self.file, line.as_bytes()).map_err(|e| told(&self.path, &e))
     }
 
-    /// Ends the run, and deletes its journal: to be called when the model is safe. It never goes on afterwards.
+    /// Ends the run, and deletes its checkpoint: to be called when the model is safe. It never goes on afterwards.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if the end cannot be written, or the journal is still there.
+    /// [`Error::File`] if the end cannot be written, or the checkpoint is still there.
     pub fn finish(self) -> Result<(), Error> {
         self.place.finish(&self.header.run)?;
         let removed = disk::remove(&self.path).and_then(|()| self.place.clear(&self.header.run));

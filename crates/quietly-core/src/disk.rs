@@ -1,6 +1,6 @@
-//! The few ways in which ledgers and journals change files, and a switch that makes them fail.
+//! The few ways in which ledgers and checkpoints change files, and a switch that makes them fail.
 //!
-//! Every write of a ledger, a journal or a mark goes through here, so that a test can stop the
+//! Every write of a ledger, a checkpoint or a mark goes through here, so that a test can stop the
 //! program at any byte of any of them. In production the switch is off.
 use std::{
     cell::Cell,

@@ -83,13 +83,7 @@ impl Draw {
 
     /// How many groups there are, where each unit is in one of them.
     pub fn groups(&self) -> Option<u64> {
-        match self.sampler {
-            Sampler::RandomAllocation { steps } | Sampler::Partition { steps } => Some(steps),
-            Sampler::BallsAndBins { bins, .. } => Some(bins),
-            Sampler::Cyclic { period, .. } => Some(period),
-            Sampler::FullBatch | Sampler::Poisson { .. } | Sampler::FixedSize { .. } => None,
-            Sampler::OrderedPartition { .. } => unreachable!("parts by place are not drawn"),
-        }
+        self.sampler.groups()
     }
 
     /// The places of those units of step `step` that are among `units`, ascending.

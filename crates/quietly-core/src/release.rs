@@ -160,7 +160,7 @@ pub struct Releaser {
     key: Key,
     open: Vec<Open>,
     threads: NonZero<usize>,
-    journal: Option<Checkpoint>,
+    checkpoint: Option<Checkpoint>,
     /// What was released of the number of rows.
     pub rows_used: Option<RowsUsed>,
     /// For tests of sensitivity: what was to be released, instead of which nothing but noise is.
@@ -215,7 +215,7 @@ impl Releaser {
             key,
             open,
             threads: NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN),
-            journal: None,
+            checkpoint: None,
             rows_used: None,
             #[cfg(any(test, feature = "witness"))]
             witness: None,
@@ -313,7 +313,7 @@ impl Releaser {
             Some(Release::Sum { values, noise, .. }) if values.len() == length => {
                 Ok(Some((values, noise)))
             }
-            Some(_) => Err(self.journal.as_ref().expect("it told").was_changed()),
+            Some(_) => Err(self.checkpoint.as_ref().expect("it told").was_changed()),
             None => Ok(None),
         }
     }
@@ -469,7 +469,7 @@ impl Releaser {
         let choices = counts.as_ref().map(|counts| counts.len() - 1).declassify();
         match self.told(purpose)? {
             Some(Release::Choice { at, .. }) if at < choices => return Ok(at),
-            Some(_) => return Err(self.journal.as_ref().expect("it told").was_changed()),
+            Some(_) => return Err(self.checkpoint.as_ref().expect("it told").was_changed()),
             None => {}
         }
         #[cfg(any(test, feature = "witness"))]

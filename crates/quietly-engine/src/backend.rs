@@ -70,6 +70,11 @@ pub trait Backend {
     /// If rows cannot be reached. No row can cause an error.
     fn sum(&mut self, batch: &Batch, query: &dyn Query) -> Result<QuerySum, Error>;
 
+    /// How many groups its rows were in before the run, if they were: the same for every run.
+    fn groups(&self) -> Option<u64> {
+        None
+    }
+
     /// How many units of privacy there are, null records among them: private, unless the relation makes it public.
     ///
     /// # Errors
@@ -136,13 +141,11 @@ fn bucket(data: Dataset<'_>, places: impl IntoIterator<Item = u64>, first: u64) 
     Bucket::new(places.into_iter().filter_map(row).collect(), target)
 }
 
-/// Whether rows that are in these many groups, or in none, can be told apart by the steps of a draw.
+/// Whether rows that are in these many groups from before the run can be told apart by the steps of a draw.
+///
+/// Samples of their own for every step are refused: the places of such rows are those in their file, and not those in the table.
 fn check_groups(draw: &Draw, groups: usize) -> Result<(), Error> {
-    let good = match draw.sampler() {
-        Sampler::FixedSize { .. } => false,
-        by_step if by_step.is_drawn_by_step() => true,
-        _ => draw.groups() == Some(groups as u64),
-    };
+    let good = draw.sampler() == Sampler::FullBatch || draw.groups() == Some(groups as u64);
     Error::ensure(good, "table", "grouped by the steps of the plan", "grouped otherwise")
 }
 

@@ -23,11 +23,11 @@ use crate::kernels::Bucket;
 pub use quietly_core::{release::Norm, release::Sensitivity};
 
 pub use self::{
-    gradients::{ClippedGradients, SecondMoment, TransformedRows},
+    clipped_gradients::{ClippedGradients, SecondMoment, TransformedRows},
     histograms::{TargetBins, TargetHistogram, ValueHistogram},
 };
 
-mod gradients;
+mod clipped_gradients;
 mod histograms;
 
 /// What is summed over rows.

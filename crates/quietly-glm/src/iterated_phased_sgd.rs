@@ -1,6 +1,6 @@
 //! Iterated Phased-SGD: Phased-SGD on parts that double.
 //!
-//! Su, Hu, Wang 2024, Algorithm 5; with θ̄ = 2 and a pull to a centre, Algorithm 3 (Phased-SGD-SC).
+//! Su, Hu, Wang 2024, Algorithm 5 and Theorem 14 (growth); with θ̄ = 2 and a pull to a centre, Algorithm 3 (Phased-SGD-SC).
 //!
 //! Corrected: logarithms are to base 2, and all rows are used (the published parts leave out a quarter to a half). Steps
 //! follow a distance that stays, as printed, or falls as a growth condition allows; the fast rate is proven for the latter.

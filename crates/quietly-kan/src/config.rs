@@ -91,6 +91,9 @@ impl KanConfig {
         let fine = step_size > 0.0 && step_size <= 1e6;
         Error::ensure(fine, "step size", "above 0 and at most 1e6", step_size)?;
         Error::ensure((1..=1_000_000).contains(&steps), "steps", "from 1 to 1000000", steps)?;
+        let groups = self.sampler.groups().unwrap_or(1);
+        let want = "at most 65536, as each row is drawn into one of them";
+        Error::ensure(groups <= Sampler::MOST_GROUPS, "batches_per_epoch", want, groups)?;
         let ball = self.ball.unwrap_or(1.0);
         Error::ensure(ball > 0.0 && ball.is_finite(), "radius", "above 0", ball)?;
         match self.noise {

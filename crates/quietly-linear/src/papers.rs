@@ -136,6 +136,11 @@ pub fn plan(
         b if b < 0.25 => 1,
         _ => 0,
     });
+    if recipe.clip == Clip::Stat {
+        let most = Sampler::MOST_GROUPS / clip_rules::STAT_PART;
+        let want = "at most 5957, as each row is drawn into one of eleven groups of a step";
+        Error::ensure(recipe.steps <= most, "steps", want, recipe.steps)?;
+    }
     let privacy = Algorithm::plan(&recipe, shape, budget)?;
     recipe.step_size = recipe.step(&privacy, shape);
     if let Some(step) = asked.step_size {
@@ -292,7 +297,12 @@ impl Algorithm for Recipe {
             Sampling::Poisson { .. } => plain && !matches!(self.clip, Clip::Falling { .. }),
             Sampling::Partition => true,
         };
-        let steps = (1..=65_535).contains(&self.steps) && self.whitenings <= MOST_WHITENINGS;
+        let most = match self.clip {
+            // A step has a group for its threshold and others for its gradient.
+            Clip::Stat => Sampler::MOST_GROUPS / clip_rules::STAT_PART,
+            _ => Sampler::MOST_GROUPS - 1,
+        };
+        let steps = (1..=most).contains(&self.steps) && self.whitenings <= MOST_WHITENINGS;
         let got = "one whose parts do not go together";
         Error::ensure(right && steps, "plan", "as it was planned", got)
     }

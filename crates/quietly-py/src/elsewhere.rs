@@ -93,7 +93,7 @@ impl There {
         watch: &mut Watch<'_>,
     ) -> Result<Model, Error> {
         let mut from =
-            BackendInput { backend: self, public: None, allocation: None, journal: None };
+            BackendInput { backend: self, public: None, allocation: None, checkpoint: None };
         plan.fit_on(&mut from, encoding, unit, paid, threads, watch)
     }
 

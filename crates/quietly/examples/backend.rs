@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let tables: Vec<Private<Table>> = files.iter().map(part).collect::<Result<_, _>>()?;
     let mut parts = Parts(tables.iter().map(|table| InMemory::new(table, 2)).collect());
     let mut from =
-        BackendInput { backend: &mut parts, public: None, allocation: None, journal: None };
+        BackendInput { backend: &mut parts, public: None, allocation: None, checkpoint: None };
     let in_parts = plan.fit_on(&mut from, &encoding, &schema.unit, paid(), 2, on_progress)?;
 
     println!("in memory: {:?}", (in_memory.intercept, &in_memory.weights));

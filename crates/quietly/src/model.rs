@@ -24,7 +24,7 @@ mod affine;
 mod classes;
 mod file;
 
-mod unique;
+pub(crate) mod unique;
 pub(crate) mod v3;
 
 /// What the first field of every model file says.

@@ -15,7 +15,11 @@ use quietly_engine::{
 use quietly_linear::{budget_split::Learnable, papers::Clip};
 use serde::{Deserialize, Serialize};
 
-use crate::{any_algorithm::AnyAlgorithm, methods::Method, model::v3};
+use crate::{
+    any_algorithm::AnyAlgorithm,
+    methods::Method,
+    model::{unique::Unique, v3},
+};
 
 pub use self::{backend::BackendInput, convex::Convex, regression::Regression, run::FitInput};
 
@@ -232,7 +236,7 @@ impl PlanRecord {
     /// [`Error::Model`] if it is no plan.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         let wrong = |why: String| Error::Model { path: "the plan".into(), why };
-        let mut value = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
+        let Unique(mut value) = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
         v3::rewrite_plan(&mut value);
         serde_json::from_value(value).map_err(|e| wrong(e.to_string()))
     }

@@ -79,10 +79,10 @@ fn fit(
     plan: &Plan,
     backend: &mut dyn Backend,
     encoding: &Encoding,
-    journal: Option<Checkpoint>,
+    checkpoint: Option<Checkpoint>,
     seed: u64,
 ) -> Result<Model, Error> {
-    let mut from = BackendInput { backend, public: None, allocation: None, journal };
+    let mut from = BackendInput { backend, public: None, allocation: None, checkpoint };
     let quiet = &mut |_| ControlFlow::Continue(());
     plan.fit_on(&mut from, encoding, "row", Paid::without_ledger(Key::from_seed(seed)), 2, quiet)
 }
@@ -151,8 +151,8 @@ fn rows_in_parts_give_the_bits_of_rows_in_memory() {
         let reads = FitInput { source: &source, public: Some(&source), encoding: &encoding };
         let whole = plan.fit_from(reads, "row", paid(), 2, quiet).unwrap();
         let mut backend = in_parts(&source, &plan, &encoding);
-        let (public, journal) = (Some(&source), None);
-        let mut from = BackendInput { backend: &mut backend, public, allocation: None, journal };
+        let (public, checkpoint) = (Some(&source), None);
+        let mut from = BackendInput { backend: &mut backend, public, allocation: None, checkpoint };
         let parts = plan.fit_on(&mut from, &encoding, "row", paid(), 2, quiet).unwrap();
         assert_eq!(whole.to_json(), parts.to_json(), "{name}");
         methods.insert(name.split(' ').take(2).collect::<Vec<_>>().join(" "));
@@ -169,7 +169,7 @@ fn only_what_is_drawn_anew_in_every_step_is_resumed() {
     let encoding = encoding(&source);
     let (mut resumable, mut refused) = (0, 0);
     for (name, plan) in sum_plans(&encoding) {
-        let path = folder.path().join("journal");
+        let path = folder.path().join("checkpoint");
         let open = || Checkpoint::open(&path, &plan.identity(), "table", Some(3), None).unwrap();
         if let Err(error) = plan.check_resumable(None) {
             assert!(error.to_string().contains("checkpoint must be left out"), "{error}");
@@ -189,11 +189,11 @@ fn only_what_is_drawn_anew_in_every_step_is_resumed() {
         }
         resumable += 1;
         let quiet = &mut |_| ControlFlow::Continue(());
-        let mut run = |until: usize, journal: Option<Checkpoint>| {
+        let mut run = |until: usize, checkpoint: Option<Checkpoint>| {
             let mut parts = in_parts(&source, &plan, &encoding);
             let mut tired = Tired { rows: &mut parts, asked: 0, until };
             let (public, backend) = (Some(&source), &mut tired);
-            let mut from = BackendInput { backend, public, allocation: None, journal };
+            let mut from = BackendInput { backend, public, allocation: None, checkpoint };
             let paid = Paid::without_ledger(Key::from_seed(3));
             plan.fit_on(&mut from, &encoding, "row", paid, 2, quiet)
         };
@@ -203,7 +203,7 @@ fn only_what_is_drawn_anew_in_every_step_is_resumed() {
         let resumed = run(usize::MAX, Some(open())).unwrap();
         assert_eq!(whole.to_json(), resumed.to_json(), "{name}");
         open().finish().unwrap();
-        for left in ["journal", "journal.head", "journal.done"] {
+        for left in ["checkpoint", "checkpoint.head", "checkpoint.done"] {
             _ = fs::remove_file(folder.path().join(left));
         }
     }
@@ -211,14 +211,14 @@ fn only_what_is_drawn_anew_in_every_step_is_resumed() {
 }
 
 /// However often a run is broken off, no question is answered twice once its page is written, and the model is that of an unbroken
-/// run. The control: without a journal all of them are asked again.
+/// run. The control: without a checkpoint all of them are asked again.
 #[test]
 fn a_run_goes_on_where_it_was_broken_off() {
     let folder = tempfile::tempdir().unwrap();
     let source = table(folder.path(), 6000);
     let (encoding, plan) = (encoding(&source), plan(Method::FullBatch));
     let whole = fit(&plan, &mut in_parts(&source, &plan, &encoding), &encoding, None, 3).unwrap();
-    let path = folder.path().join("journal");
+    let path = folder.path().join("checkpoint");
     let open = || Checkpoint::open(&path, &plan.identity(), "table", Some(3), None).unwrap();
     let mut all = 0;
     for sitting in 0.. {
@@ -240,9 +240,9 @@ fn a_run_goes_on_where_it_was_broken_off() {
     let mut patient = Tired { rows: &mut parts, asked: 0, until: usize::MAX };
     fit(&plan, &mut patient, &encoding, None, 3).unwrap();
     assert_eq!(patient.asked, all, "every question was asked once");
-    let journal = fs::read(&path).unwrap();
-    let mark = fs::read(folder.path().join("journal.head")).unwrap();
-    // A whole journal gives the model again, and asks nothing.
+    let checkpoint = fs::read(&path).unwrap();
+    let mark = fs::read(folder.path().join("checkpoint.head")).unwrap();
+    // A whole checkpoint gives the model again, and asks nothing.
     let mut parts = in_parts(&source, &plan, &encoding);
     let mut never = Tired { rows: &mut parts, asked: 0, until: 0 };
     let again = fit(&plan, &mut never, &encoding, Some(open()), 3).unwrap();
@@ -250,7 +250,7 @@ fn a_run_goes_on_where_it_was_broken_off() {
     open().finish().unwrap();
     assert!(!path.exists());
     // A run that has ended never goes on, whatever is put back.
-    for (name, old) in [("journal", &journal), ("journal.head", &mark)] {
+    for (name, old) in [("checkpoint", &checkpoint), ("checkpoint.head", &mark)] {
         fs::write(folder.path().join(name), old).unwrap();
     }
     let error = Checkpoint::open(&path, &plan.identity(), "table", Some(3), None)
@@ -261,16 +261,16 @@ fn a_run_goes_on_where_it_was_broken_off() {
 }
 
 #[test]
-fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
+fn checkpoints_of_other_runs_copies_and_changed_ones_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let source = table(folder.path(), 6000);
     let (encoding, plan) = (encoding(&source), plan(Method::FullBatch));
-    let path = folder.path().join("journal");
+    let path = folder.path().join("checkpoint");
     let mut parts = in_parts(&source, &plan, &encoding);
-    let journal = Checkpoint::open(&path, &plan.identity(), "table", Some(3), None).unwrap();
+    let checkpoint = Checkpoint::open(&path, &plan.identity(), "table", Some(3), None).unwrap();
     let busy = Checkpoint::open(&path, &plan.identity(), "table", Some(3), None).err().unwrap();
     assert!(busy.to_string().contains("another run is using this checkpoint"), "{busy}");
-    fit(&plan, &mut Tired { rows: &mut parts, asked: 0, until: 5 }, &encoding, Some(journal), 3)
+    fit(&plan, &mut Tired { rows: &mut parts, asked: 0, until: 5 }, &encoding, Some(checkpoint), 3)
         .unwrap_err();
     let refused = |table: &str, seed, say: &str| {
         let error =
@@ -316,7 +316,7 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
     ] {
         rewrite(&format!("{first}\n{page}\n"));
         let error = match Checkpoint::open(&path, &plan.identity(), "table", Some(3), None) {
-            Ok(journal) => fit(&plan, &mut parts, &encoding, Some(journal), 3).unwrap_err(),
+            Ok(checkpoint) => fit(&plan, &mut parts, &encoding, Some(checkpoint), 3).unwrap_err(),
             Err(error) => error.into(),
         };
         let error = error.to_string();
@@ -327,15 +327,15 @@ fn journals_of_other_runs_copies_and_changed_ones_are_refused() {
     let open = || Checkpoint::open(&path, &plan.identity(), "table", Some(3), None).unwrap();
     assert!(!open().is_begun() && !path.exists());
     let begin = || {
-        let mut journal = open();
-        journal.begin().unwrap();
-        journal.run().to_string()
+        let mut checkpoint = open();
+        checkpoint.begin().unwrap();
+        checkpoint.run().to_string()
     };
     let one = begin();
     assert!(open().is_begun() && begin() == one);
     fs::remove_file(&path).unwrap();
     assert_ne!(begin(), one);
-    // A journal is for one plan.
+    // A checkpoint is for one plan.
     let other =
         Regression::new(Link::Linear).plan(6000, 3, Budget::new(1.0, 1e-6).unwrap()).unwrap();
     let error = fit(&other, &mut parts, &encoding, Some(open()), 3).unwrap_err();
@@ -376,7 +376,8 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
     let mut rows = ParquetParts::new(steps, plan.reading(&encoding), 2);
     let mut run = |plan: &Plan| {
         let allocation = Some(&prepared.allocation);
-        let mut from = BackendInput { backend: &mut rows, public: None, allocation, journal: None };
+        let mut from =
+            BackendInput { backend: &mut rows, public: None, allocation, checkpoint: None };
         plan.fit_on(
             &mut from,
             &encoding,
@@ -394,6 +395,23 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
     let other = Regression::new(Link::Linear).method(Method::OnePass).steps(13);
     let other = other.plan(6000, 3, Budget::new(2.0, 1e-6).unwrap()).unwrap();
     assert!(run(&other).unwrap_err().to_string().contains("partitioned for 12 steps"));
+
+    // Samples of rows by place are not drawn over groups, and groups that are not there are not recorded.
+    let steps = prepared.steps(&place).unwrap();
+    let mut grouped = ParquetParts::new(steps, plan.reading(&encoding), 2);
+    let mut whole_table = in_parts(&source, &plan, &encoding);
+    let sampled = self::plan(Method::DpSgd);
+    assert!(matches!(sampled.sampler(), Sampler::Poisson { .. }));
+    for (plan, rows, allocation) in
+        [(&sampled, &mut grouped, None), (&plan, &mut whole_table, Some(&prepared.allocation))]
+    {
+        let (public, checkpoint) = (None, None);
+        let mut from = BackendInput { backend: rows, public, allocation, checkpoint };
+        let quiet = &mut |_| ControlFlow::Continue(());
+        let paid = Paid::without_ledger(Key::from_seed(3));
+        let error = plan.fit_on(&mut from, &encoding, "row", paid, 2, quiet).unwrap_err();
+        assert!(error.to_string().contains("grouped"), "{error}");
+    }
 
     // Where steps are secret, one run may use them: it may come back, and no other is let in.
     let place = folder.path().join("hidden");

@@ -1,4 +1,4 @@
-//! What is known about a run outside its journal: how far it came, and whether it has ended.
+//! What is known about a run outside its checkpoint: how far it came, and whether it has ended.
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io,
@@ -18,7 +18,7 @@ use crate::{
 pub(super) struct Mark {
     pub(super) run: String,
     pub(super) pages: usize,
-    /// The newest line of the journal.
+    /// The newest line of the checkpoint.
     pub(super) last: String,
 }
 
@@ -29,7 +29,7 @@ impl Mark {
     }
 }
 
-/// Where marks are: in `LEDGER.runs` if the run is charged to a ledger, else beside the journal.
+/// Where marks are: in `LEDGER.runs` if the run is charged to a ledger, else beside the checkpoint.
 pub(super) enum Place {
     Ledger(PathBuf),
     Checkpoint(PathBuf),
@@ -50,13 +50,13 @@ impl Place {
     fn mark(&self, run: &str) -> PathBuf {
         match self {
             Place::Ledger(ledger) => disk::beside(ledger, ".runs").join(run),
-            Place::Checkpoint(journal) => disk::beside(journal, ".head"),
+            Place::Checkpoint(checkpoint) => disk::beside(checkpoint, ".head"),
         }
     }
 
     /// The runs that ended here, where no ledger says it.
-    fn done(journal: &Path) -> PathBuf {
-        disk::beside(journal, ".done")
+    fn done(checkpoint: &Path) -> PathBuf {
+        disk::beside(checkpoint, ".done")
     }
 
     pub(super) fn state(&self, run: &str) -> Result<State, Error> {
@@ -66,10 +66,10 @@ impl Place {
                 Some(spending) if spending.finished => State::Finished,
                 Some(_) => State::Begun,
             }),
-            Place::Checkpoint(journal) => {
-                let done = match fs::read_to_string(Self::done(journal)) {
+            Place::Checkpoint(checkpoint) => {
+                let done = match fs::read_to_string(Self::done(checkpoint)) {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-                    done => done.map_err(|e| super::told(&Self::done(journal), &e))?,
+                    done => done.map_err(|e| super::told(&Self::done(checkpoint), &e))?,
                 };
                 let ended = done.lines().any(|name| name == run);
                 Ok(if ended { State::Finished } else { State::Begun })
@@ -77,7 +77,7 @@ impl Place {
         }
     }
 
-    /// Keeps all other processes out of a run, whatever its journal is called. Beside a journal its own lock does that.
+    /// Keeps all other processes out of a run, whatever its checkpoint is called. Beside a checkpoint its own lock does that.
     pub(super) fn lock(&self, run: &str) -> Result<Option<File>, Error> {
         let Place::Ledger(_) = self else { return Ok(None) };
         let path = disk::beside(&self.mark(run), ".lock");
@@ -120,8 +120,8 @@ impl Place {
     pub(super) fn finish(&self, run: &str) -> Result<(), Error> {
         match self {
             Place::Ledger(ledger) => Ledger::open(ledger, None)?.finish(run),
-            Place::Checkpoint(journal) => {
-                let path = Self::done(journal);
+            Place::Checkpoint(checkpoint) => {
+                let path = Self::done(checkpoint);
                 let mut options = OpenOptions::new();
                 let file = disk::private(options.create(true).append(true), &path);
                 // A line that was not finished names no run; the next one begins anew.

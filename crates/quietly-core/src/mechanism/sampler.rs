@@ -66,6 +66,23 @@ pub enum Sampler {
 }
 
 impl Sampler {
+    /// More groups than this cannot be drawn.
+    pub const MOST_GROUPS: u64 = 1 << 16;
+
+    /// How many groups there are, where each unit is drawn into one of them.
+    pub fn groups(self) -> Option<u64> {
+        match self {
+            Sampler::RandomAllocation { steps } | Sampler::Partition { steps } => Some(steps),
+            Sampler::BallsAndBins { bins, .. } => Some(bins),
+            Sampler::Cyclic { period, .. } => Some(period),
+            // Parts by place are not drawn.
+            Sampler::FullBatch
+            | Sampler::Poisson { .. }
+            | Sampler::FixedSize { .. }
+            | Sampler::OrderedPartition { .. } => None,
+        }
+    }
+
     /// How many steps there are, if the sampler says.
     pub fn steps(self) -> Option<u64> {
         match self {

@@ -1,4 +1,4 @@
-//! The journal of what leaves: a run that resumes reads what it released before.
+//! The checkpoint of what leaves: a run that resumes reads what it released before.
 use super::Releaser;
 use crate::{
     checkpoint::{Checkpoint, Release},
@@ -6,17 +6,17 @@ use crate::{
 };
 
 impl Releaser {
-    /// The next query is about to be run: false if what was released of its sum is in the journal, so that no row is needed.
+    /// The next query is about to be run: false if what was released of its sum is in the checkpoint, so that no row is needed.
     ///
     /// What was released of the sum before is on the disk when this returns.
     pub fn next_query(&mut self) -> Result<bool, Error> {
-        self.journal.as_mut().map_or(Ok(true), Checkpoint::turn)
+        self.checkpoint.as_mut().map_or(Ok(true), Checkpoint::turn)
     }
 
     /// What was released before, by a run that was broken off. It counts, and its noise is not used again.
     pub(super) fn told(&mut self, purpose: &str) -> Result<Option<Release>, Error> {
-        let told = match &mut self.journal {
-            Some(journal) => journal.told(purpose)?,
+        let told = match &mut self.checkpoint {
+            Some(checkpoint) => checkpoint.told(purpose)?,
             None => None,
         };
         if told.is_some() {
@@ -26,23 +26,23 @@ impl Releaser {
     }
 
     pub(super) fn write(&mut self, release: impl FnOnce() -> Release) {
-        if let Some(journal) = &mut self.journal {
-            journal.write(release());
+        if let Some(checkpoint) = &mut self.checkpoint {
+            checkpoint.write(release());
         }
     }
 
-    /// The same releaser, with a journal of all that leaves by it.
-    pub fn with_journal(self, journal: Option<Checkpoint>) -> Self {
-        Releaser { journal, ..self }
+    /// The same releaser, with a checkpoint of all that leaves by it.
+    pub fn with_checkpoint(self, checkpoint: Option<Checkpoint>) -> Self {
+        Releaser { checkpoint, ..self }
     }
 
-    /// The journal, with all that has left.
+    /// The checkpoint, with all that has left.
     pub fn close(self) -> Result<Option<Checkpoint>, Error> {
-        let mut journal = self.journal;
-        if let Some(journal) = &mut journal {
-            journal.flush()?;
+        let mut checkpoint = self.checkpoint;
+        if let Some(checkpoint) = &mut checkpoint {
+            checkpoint.flush()?;
         }
-        Ok(journal)
+        Ok(checkpoint)
     }
 
     /// What leaves, in real units; it is written down.

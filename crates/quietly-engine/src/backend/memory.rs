@@ -187,7 +187,9 @@ impl Backend for Borrowed<'_> {
             }),
             (Steps::Ordered(batches), Batch::Steps(steps)) => {
                 rows.zip(batches.as_mut()).map(|((picks, _), batches)| {
-                    add_some(picks, batches.step(one_step(steps)), &mut totals);
+                    let mut members = batches.step(one_step(steps)).to_vec();
+                    members.sort_unstable();
+                    add_some(picks, &members, &mut totals);
                     totals
                 })
             }

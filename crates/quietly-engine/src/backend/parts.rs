@@ -177,6 +177,10 @@ impl Backend for ParquetParts {
         Ok(())
     }
 
+    fn groups(&self) -> Option<u64> {
+        (self.steps.len() > 1).then_some(self.steps.len() as u64)
+    }
+
     fn sum(&mut self, batch: &Batch, query: &dyn Query) -> Result<QuerySum, Error> {
         let (parts, sample) = self.batch(batch);
         sum_parts(&self.read, query, sample.as_ref(), &parts, self.threads)

@@ -8,7 +8,7 @@ use serde::{
 use serde_json::Value;
 
 /// JSON in which no object has a key twice: two readers might not agree on what it says.
-pub(super) struct Unique(pub(super) Value);
+pub(crate) struct Unique(pub(crate) Value);
 
 impl<'de> Deserialize<'de> for Unique {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -50,7 +50,7 @@ const RELEASES: [(&str, &str); 13] = [
 
 /// Rewrites a certificate as those versions wrote it. One of today is left as it is.
 pub(crate) fn rewrite_certificate(certificate: &mut Value) {
-    if certificate.get("asked").is_some() {
+    if certificate.get("asked").is_some() && certificate.get("budget").is_none() {
         rename(certificate);
     }
 }
@@ -82,7 +82,11 @@ pub(crate) fn rename(value: &mut Value) {
                 }
                 (key, value)
             });
-            *fields = renamed.collect();
+            // Of two fields that come to have one name, neither is taken: the file is then incomplete.
+            let mut now = Map::new();
+            let mut twice = false;
+            renamed.for_each(|(key, value)| twice |= now.insert(key, value).is_some());
+            *fields = if twice { Map::new() } else { now };
         }
         _ => {}
     }

@@ -29,7 +29,7 @@ pub struct BackendInput<'a> {
     /// How records came to their steps, where each is in one.
     pub allocation: Option<&'a Allocation>,
     /// Where what is released is written down, so that a run which is broken off can go on.
-    pub journal: Option<Checkpoint>,
+    pub checkpoint: Option<Checkpoint>,
 }
 
 impl Plan {
@@ -109,22 +109,38 @@ impl Plan {
     ///
     /// [`Error::Parameter`] if it has not.
     pub fn suits(&self, allocation: Option<&Allocation>) -> Result<(), Error> {
-        let partitioned = self.method() == Method::OnePass || allocation.is_some();
-        if let (Sampler::RandomAllocation { steps }, true) = (self.sampler(), partitioned) {
-            let there = allocation.map_or(0, |allocation| allocation.steps);
-            let want = "partitioned for as many steps as the plan has";
-            let got = match there {
-                0 => format!("not partitioned; run quietly partition TABLE --steps {steps}"),
-                there => {
-                    format!("partitioned for {there} steps, not {steps}; give `steps` {there}")
-                }
-            };
-            Error::ensure(there == steps, "table", want, got)?;
+        let there = allocation.map_or(0, |allocation| allocation.steps);
+        match self.sampler() {
+            Sampler::RandomAllocation { steps } => {
+                let partitioned = self.method() == Method::OnePass || allocation.is_some();
+                let want = "partitioned for as many steps as the plan has";
+                let got = match there {
+                    0 => format!("not partitioned; run quietly partition TABLE --steps {steps}"),
+                    there => {
+                        format!("partitioned for {there} steps, not {steps}; give `steps` {there}")
+                    }
+                };
+                Error::ensure(there == steps || !partitioned, "table", want, got)
+            }
+            Sampler::FullBatch => Ok(()),
+            _ => {
+                let want = "one that is not partitioned, as this plan draws its own batches";
+                let got = format!("partitioned for {there} steps");
+                Error::ensure(allocation.is_none(), "table", want, got)
+            }
         }
-        Ok(())
     }
 
-    /// Fits the rows of a backend, and writes its certificate. The journal is left behind, with all that was released.
+    /// Whether the rows of a backend are grouped as the allocation says, which the certificate records: groups that nobody
+    /// records, or that are drawn by the run, are not those of a partitioned table.
+    fn check_backend(&self, from: &BackendInput<'_>) -> Result<(), Error> {
+        let groups = from.backend.groups();
+        let recorded = from.allocation.map(|allocation| allocation.steps);
+        let fits = groups == recorded || self.sampler() == Sampler::FullBatch;
+        Error::ensure(fits, "table", "grouped as its allocation says", "grouped otherwise")
+    }
+
+    /// Fits the rows of a backend, and writes its certificate. The checkpoint is left behind, with all that was released.
     ///
     /// # Errors
     ///
@@ -142,24 +158,25 @@ impl Plan {
         self.check_sums()?;
         assert_eq!(encoding.width(), self.inputs(), "the planned number of features");
         self.suits(from.allocation)?;
-        if from.journal.is_some() {
+        self.check_backend(from)?;
+        if from.checkpoint.is_some() {
             self.check_resumable(from.allocation)?;
         }
-        if let Some(journal) = &mut from.journal {
+        if let Some(checkpoint) = &mut from.checkpoint {
             let want = "that of a run of this plan";
             Error::ensure(
-                journal.is_of(&self.identity()),
+                checkpoint.is_of(&self.identity()),
                 "checkpoint",
                 want,
                 "that of another plan",
             )?;
-            journal.begin()?;
+            checkpoint.begin()?;
         }
         let (target, range) = self.target(encoding)?;
         let key = paid.spend(self.asked())?;
         let origin = Some(key.source());
         let mut releaser =
-            Releaser::new(key, self.stages(), threads).with_journal(from.journal.take());
+            Releaser::new(key, self.stages(), threads).with_checkpoint(from.checkpoint.take());
         // What was released in answer to a query that is broken off has gone nowhere, and is forgotten.
         let public = match from.public {
             Some(public) => Some(self.public_rows(public, encoding, threads)?),
@@ -169,7 +186,7 @@ impl Plan {
         let fitted = self.fit_backend(&mut releaser, rows, public.as_ref(), range, watch)?;
         let rows_used = releaser.rows_used;
         // The last page is on the disk before anybody has the model.
-        from.journal = releaser.close()?;
+        from.checkpoint = releaser.close()?;
         let mut certificate = self.certificate(unit_of_privacy, origin)?;
         certificate.rows_used = rows_used;
         if let (Sampler::RandomAllocation { .. }, Some(allocation)) =

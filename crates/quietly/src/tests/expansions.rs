@@ -144,7 +144,7 @@ fn a_plan_and_its_expansion_go_together() {
     let streamed = Regression::new(Link::Linear).method(Method::OnePass);
     let streamed = streamed.plan(1_000_000, 12, budget).unwrap();
     let error = streamed.expanding(splines).unwrap_err().to_string();
-    assert!(error.contains("one pass"), "{error}");
+    assert!(error.contains("one-pass"), "{error}");
 }
 
 /// A circle in a square: no weighted sum of x and y tells inside from outside, and sums of splines do.

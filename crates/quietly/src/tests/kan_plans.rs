@@ -32,7 +32,10 @@ fn what_goes_together_is_trained_within_the_budget_and_nothing_else_is_planned()
             let what = format!("{sampling:?} {noise:?} {neighbours:?}");
             if !goes_together(sampling, noise, neighbours) {
                 let error = plan.expect_err(&what).to_string();
-                assert!(error.contains("price") || error.contains("tree"), "{what}: {error}");
+                assert!(
+                    error.contains("privacy bound") || error.contains("tree"),
+                    "{what}: {error}"
+                );
                 refused += 1;
                 continue;
             }
