@@ -22,6 +22,9 @@ CASES = [
     (quietly.LinearSVC, "income", {"method": "dp-gd", "steps": 5}),
     (quietly.LogisticRegression, "income", {"method": "frank-wolfe", "constraint": "l1", "radius": 2.0, "steps": 5}),
     (quietly.QuantileRegressor, "pay", {"method": "dp-gd", "steps": 5}),
+    (quietly.LinearRegression, "pay", {"method": "adassp"}),
+    (quietly.LinearRegression, "pay", {"method": "boosted-adassp"}),
+    (quietly.KANRegressor, "pay", {"epochs": 5, "sampler": "full-batch", "noise_correlation": "independent"}),
 ]
 NAMES = [f"{kind.__name__} {wishes}"[:50] for kind, _, wishes in CASES]
 COLUMNS = ["age", "hours", "sex", "income", "kind", "pay"]
@@ -151,7 +154,7 @@ def test_a_row_less_is_another_model(people, schema):
         (quietly.LinearRegression, "pay", {"method": "one-pass"}),
         (quietly.LogisticRegression, "income", {}),
         (quietly.LogisticRegression, "income", {"method": "dp-sgd"}),
-        (quietly.KANRegressor, "pay", {"epochs": 5}),
+        (quietly.KANRegressor, "pay", {"epochs": 5, "sampler": "poisson"}),
         (quietly.LinearRegression, "pay", {"expand": "fourier"}),
     ],
 )
