@@ -6,7 +6,7 @@
 //! δ(ε) is the mean of a bounded function under a law that can be drawn from, so a test can refuse
 //! "δ(ε) is more than δ - β" with a chance of at most β = δ/100 of being wrong. The chance is over
 //! the draws, not over the mechanism: it is paid for inside δ, so (ε, δ) is what is reported. The
-//! seed is fixed here and depends on the parameters alone. Nobody chooses it, and the same question
+//! seed is fixed here and depends on the parameters alone. No user chooses it, and the same question
 //! has the same answer; the statement is that of all seeds this file could have had, a share of at
 //! most β would mislead for a given run.
 //!

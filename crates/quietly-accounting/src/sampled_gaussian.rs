@@ -98,7 +98,7 @@ impl Mixture {
         }
     }
 
-    /// The x at which the loss is `loss`; infinite if there is none.
+    /// The x at which the loss is `loss`; infinite if no x has it.
     fn threshold(&self, loss: f64) -> f64 {
         let (r, s2) = (self.rate, self.sigma * self.sigma);
         // The solution of ln(1 - r + r·exp((2x-1)/2s²)) = l: 1/2 + s²·ln(1 + (e^l - 1)/r), for

@@ -9,8 +9,8 @@
 //! * [`Draw::assignments`]: the groups of units that come one after the other, as a file is read.
 //! * [`Draw::batches`]: step after step, for units in memory.
 //!
-//! Membership is secret: privacy amplification needs that nobody learns it. A draw is sent to workers of the run and to
-//! nobody else, is never printed, and its key is wiped from memory when it is dropped.
+//! Membership is secret: privacy amplification needs it. A draw is sent to workers of the run alone,
+//! is never printed, and its key is wiped from memory when it is dropped.
 //!
 //! # Proof: draws have their law
 //!
@@ -25,7 +25,7 @@
 //! other units: any split of a table gives the same members.
 //!
 //! *Conditions.* A stream is used by one draw and its copies, and by nothing else ([`Releaser::draw`] sees to it). `rate` is a
-//! multiple of 2⁻³², as all planners choose it; a rate that is none is rounded down, and costs no more than what was
+//! multiple of 2⁻³², as all planners choose it; any other rate is rounded down, and costs no more than what was
 //! charged: H_α((1-q)P + qQ ‖ P), and the same with sides exchanged, grow with q from 0, as they are convex in q and 0 at
 //! q = 0. Which unit has which place does not depend on the stream.
 //!
@@ -46,7 +46,8 @@
 //! joins or leaves may move others to other places; their draws are independent and alike, so that their joint law stays.
 //! In 3 the number of units decides: such plans are for replace-one only.
 //!
-//! *Not covered.* ChaCha20 makes the words: independent and uniform to whoever cannot tell it from a random function.
+//! *Not covered.* ChaCha20 makes the words: independent and uniform to an adversary that cannot tell it from
+//! a random function.
 //! [`Sampler::OrderedPartition`] is not drawn at all: its parts are by place, and whoever knows the table knows them.
 //!
 //! [`Releaser::draw`]: crate::release::Releaser::draw
