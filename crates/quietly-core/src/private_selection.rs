@@ -9,7 +9,7 @@ use crate::{budget::Budget, certificate::Certificate, error::Error};
 pub struct PrivateSelection {
     /// How many candidates there were.
     pub candidates: usize,
-    /// How many trials there are in the mean. How many there were is not told.
+    /// How many trials there are in the mean. The number that ran is not released.
     pub trials: f64,
     /// ε of one trial, not below.
     pub epsilon: f64,

@@ -1,4 +1,4 @@
-//! Telling how far a run has come, and being told to stop.
+//! Progress of a run, and its interruption.
 use std::{fmt, ops::ControlFlow};
 
 use crate::error::Error;
@@ -25,14 +25,14 @@ impl fmt::Display for Progress {
                     self.of.div_ceil(1_000_000)
                 )
             }
-            // How many passes it takes depends on the rows, so nobody is told how many there were.
+            // The number of passes depends on the rows, so that it is not reported.
             "minimising" => write!(f, "minimising"),
             doing => write!(f, "{doing}: {} of {}", self.done, self.of),
         }
     }
 }
 
-/// Is told of progress, and may end the run.
+/// Receives progress, and may interrupt the run.
 pub type Watch<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
 
 /// Tells of progress.

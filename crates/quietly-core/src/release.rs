@@ -1,4 +1,4 @@
-//! The one releaser: private values go in, noise is added, public values come out.
+//! The releaser: private values go in, noise is added, public values come out.
 //!
 //! One file adds noise and releases: this one, which alone calls `Private::declassify`. Two send sums to it, from workers on other
 //! machines, by `Private::sent_to_driver`. A test looks for others in the whole workspace. Every release is looked up
@@ -189,7 +189,7 @@ struct Open {
 }
 
 impl Releaser {
-    /// A releaser for the questions of these stages.
+    /// A releaser for the planned releases of these stages.
     ///
     /// # Panics
     ///

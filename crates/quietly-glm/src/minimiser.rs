@@ -60,14 +60,14 @@ impl Terms {
         self.glm.bend * self.radius * self.radius
     }
 
-    /// nβ + Λ, and what a power_term adds.
+    /// nβ + Λ, and what the power term adds.
     pub fn steepest(&self, rows: f64) -> f64 {
         rows * self.smooth() + self.strong + self.power_term.bend
     }
 
     /// By how much rounding may move ∇J, for so many rows, weights of this norm and b of that.
     pub fn rounding(&self, rows: f64, weights: f64, tilt: f64) -> f64 {
-        // A power, its root and products err by less than 8u of the power_term's gradient.
+        // A power, its root and products err by less than 8u of the power term's gradient.
         let others = (self.strong + self.power_term.bend) * weights + tilt;
         let sum = design_matrix::rounding(self.glm, self.radius, self.size, rows, weights);
         sum + 4.0 * f64::EPSILON * (2.0 * others + rows * self.radius * self.glm.steepest)
@@ -140,7 +140,7 @@ impl Objective<'_> {
         near: f64,
         keep_on: &mut dyn FnMut(u64) -> Result<(), E>,
     ) -> Result<(Near, Option<Factor>, u64), E> {
-        debug_assert_eq!(self.terms.power_term, PowerTerm::default(), "a power_term is for sets");
+        debug_assert_eq!(self.terms.power_term, PowerTerm::default(), "a power term is for sets");
         let mut w = start;
         let mut passes = 0_u64;
         let mut look = |w: &[f64]| {

@@ -60,7 +60,7 @@ pub struct Ground {
     pub distance: f64,
     /// λ of the regulariser.
     pub strong: f64,
-    /// β of a row with the regulariser; infinite if no x has it.
+    /// β of a row with the regulariser; infinite if the loss is not smooth.
     pub smooth: f64,
 }
 

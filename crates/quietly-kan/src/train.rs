@@ -1,4 +1,4 @@
-//! KanConfig: from rows to weights, through the releaser.
+//! Training: from sums over rows to weights, through the releaser.
 use quietly_accounting::Neighbours;
 use quietly_core::{
     budget::Budget,

@@ -222,7 +222,7 @@ fn fit(
     Ok((centre + constant * CONSTANT, weights))
 }
 
-/// The rows, and the releaser through which something about them is released.
+/// The rows, and the releaser of what is computed from them.
 struct Session<'a> {
     backend: &'a mut dyn Backend,
     releaser: &'a mut Releaser,

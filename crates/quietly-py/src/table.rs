@@ -1,4 +1,4 @@
-//! A table at the releaser: files, or columns that are in memory. It cannot be printed.
+//! A table: files, or columns that are in memory. It cannot be printed.
 use std::{path::PathBuf, sync::Arc};
 
 use arrow_array::{ArrayRef, LargeStringArray, RecordBatch};

@@ -93,7 +93,7 @@ fn epsilon_of_one_row(budget: Budget) -> Result<f64, Error> {
     Ok(epsilon)
 }
 
-/// The choice of a range, and the releaser for it.
+/// The release of a range, and its releaser.
 struct Choice {
     releaser: Releaser,
     rows: u64,

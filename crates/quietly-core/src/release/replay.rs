@@ -31,7 +31,7 @@ impl Releaser {
         }
     }
 
-    /// The same releaser, with a checkpoint of all that leaves by it.
+    /// The same releaser, with a checkpoint of all that it releases.
     pub fn with_checkpoint(self, checkpoint: Option<Checkpoint>) -> Self {
         Releaser { checkpoint, ..self }
     }

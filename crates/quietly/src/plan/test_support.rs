@@ -20,7 +20,7 @@ impl Plan {
         }
     }
 
-    /// Fits a table through a releaser that is there.
+    /// Fits a table through this releaser.
     pub(crate) fn through(
         &self,
         releaser: &mut Releaser,
