@@ -1,7 +1,7 @@
 //! `quietly-cluster bench`: what a cluster costs and carries, beside one machine, in one run.
 use std::{fs, ops::ControlFlow, path::Path, time::{Duration, Instant}};
 
-use quietly::{backend::{Backend, Batch, ParquetParts}, query::{Query, QuerySum}, remote::{split, Job, JobSpec, Task}, to_bytes, BackendInput, Budget, Draw, Encoding, Error, Family, Key, ModelSpec, Paid, Private, Schema, Source, TablePart};
+use quietly::{backend::{Backend, Batch, ParquetParts}, query::{Query, QuerySum}, remote::{split, Job, JobSpec, Task}, to_bytes, BackendInput, Budget, BatchDraw, Encoding, Error, Family, Key, ModelSpec, Paid, Private, Schema, Source, TablePart};
 use tokio::runtime::Handle;
 
 use crate::{relay::Engine, Bench};
@@ -18,7 +18,7 @@ struct Rows {
 }
 
 impl Backend for Rows {
-    fn begin(&mut self, draw: &Draw) -> Result<(), Error> {
+    fn begin(&mut self, draw: &BatchDraw) -> Result<(), Error> {
         self.parts.begin(draw)
     }
 
@@ -45,7 +45,7 @@ struct Timed<'a> {
 }
 
 impl Backend for Timed<'_> {
-    fn begin(&mut self, draw: &Draw) -> Result<(), Error> {
+    fn begin(&mut self, draw: &BatchDraw) -> Result<(), Error> {
         self.rows.begin(draw)
     }
 

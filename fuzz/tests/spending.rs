@@ -13,8 +13,8 @@ use std::{
 };
 
 use quietly::{
-    BackendInput, Budget, Checkpoint, Draw, Encoding, Error, Key, Ledger, Link, Method, Paid, Plan,
-    Private, Regression, Run, Schema,
+    BackendInput, BatchDraw, Budget, Checkpoint, Encoding, Error, Key, Ledger, Link, Method, Paid,
+    Plan, Private, Regression, Run, Schema,
     backend::{Backend, Batch},
     disk::{Fault, break_disk},
     query::{Query, QuerySum},
@@ -60,7 +60,7 @@ struct Rows<'a> {
 }
 
 impl Backend for Rows<'_> {
-    fn begin(&mut self, _: &Draw) -> Result<(), Error> {
+    fn begin(&mut self, _: &BatchDraw) -> Result<(), Error> {
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use quietly::{
-    Draw, Error, Private, TablePart,
+    BatchDraw, Error, Private, TablePart,
     backend::{Backend, Batch, ParquetParts},
     query::{Query, QuerySum},
     remote::{Job, JobSpec, Task, split},
@@ -137,7 +137,7 @@ pub(crate) struct OnCluster {
 }
 
 impl Backend for OnCluster {
-    fn begin(&mut self, draw: &Draw) -> Result<(), Error> {
+    fn begin(&mut self, draw: &BatchDraw) -> Result<(), Error> {
         self.parts.begin(draw)
     }
 

@@ -15,13 +15,13 @@
 compile_error!("the feature `witness` is for tests: it shows what is released without its noise");
 
 pub mod allocation;
+pub mod batch_sampling;
 pub mod budget;
 pub mod calibration_cache;
 pub mod certificate;
 pub mod checkpoint;
 pub mod cores;
 pub mod disk;
-pub mod draw;
 pub mod error;
 pub mod group;
 pub mod lattice;

@@ -13,8 +13,8 @@ use quietly_noise::{
 use quietly_private::Private;
 
 use crate::{
+    batch_sampling::BatchDraw,
     checkpoint::{Checkpoint, Release},
-    draw::Draw,
     error::Error,
     mechanism::{Mechanism, Sampler, Stage},
     rows_used::RowsUsed,
@@ -298,7 +298,7 @@ impl Releaser {
     }
 
     /// Draws who is in which step, from a stream that no noise is drawn from. A run has one such draw.
-    pub fn draw(&self, sampler: Sampler) -> Draw {
+    pub fn draw(&self, sampler: Sampler) -> BatchDraw {
         sampler.draw(self.key.stream(STEPS))
     }
 

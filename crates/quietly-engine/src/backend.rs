@@ -4,7 +4,7 @@
 //! It is handed whole units of privacy, and must hand them on whole. Today that is one row each.
 use std::ops::Range;
 
-use quietly_core::{draw::Draw, mechanism::Sampler, release::Releaser};
+use quietly_core::{batch_sampling::BatchDraw, mechanism::Sampler, release::Releaser};
 use quietly_data::Private;
 
 use crate::{
@@ -61,7 +61,7 @@ pub trait Backend {
     /// # Errors
     ///
     /// [`Error::Parameter`] if it cannot tell the rows of a step. No row can cause an error.
-    fn begin(&mut self, draw: &Draw) -> Result<(), Error>;
+    fn begin(&mut self, draw: &BatchDraw) -> Result<(), Error>;
 
     /// The sum of a query over the rows of a batch. Algorithms call `run_query` instead.
     ///
@@ -118,7 +118,7 @@ fn one_step(steps: &Range<u64>) -> u64 {
 }
 
 /// Those rows of a table, whose first record has this place, that are in these steps.
-fn members(data: Dataset<'_>, draw: &Draw, steps: &Range<u64>, first: u64) -> Bucket {
+fn members(data: Dataset<'_>, draw: &BatchDraw, steps: &Range<u64>, first: u64) -> Bucket {
     let places = first..first + data.records() as u64;
     let members = match draw.groups() {
         Some(_) => draw.group_members(steps, places),
@@ -144,7 +144,7 @@ fn bucket(data: Dataset<'_>, places: impl IntoIterator<Item = u64>, first: u64) 
 /// Whether rows that are in these many groups from before the run can be told apart by the steps of a draw.
 ///
 /// Samples of their own for every step are refused: the places of such rows are those in their file, and not those in the table.
-fn check_groups(draw: &Draw, groups: usize) -> Result<(), Error> {
+fn check_groups(draw: &BatchDraw, groups: usize) -> Result<(), Error> {
     let good = draw.sampler() == Sampler::FullBatch || draw.groups() == Some(groups as u64);
     Error::ensure(good, "table", "grouped by the steps of the plan", "grouped otherwise")
 }

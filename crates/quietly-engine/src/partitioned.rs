@@ -4,7 +4,7 @@
 //!
 //! Random allocation is proven for records that are each in one of T steps, uniformly and on their own, unknown to whoever sees
 //! the model. Here the step of the i-th record of the table is a function of (key, i): ChaCha20 under a key of its own makes the words, from which
-//! steps are drawn with exact odds ([`Draw`]). The files of the table are named in order, and with their sizes, when it is prepared:
+//! steps are drawn with exact odds ([`BatchDraw`]). The files of the table are named in order, and with their sizes, when it is prepared:
 //! a record's number does not change meanwhile. A worker that is asked twice writes the same bytes under the same name, so
 //! that no record is lost or doubled, whoever fails. To whoever cannot tell ChaCha20 from random words the steps are independent and
 //! uniform; that the promise is then a computational one, the certificate says.
@@ -27,8 +27,8 @@ use std::{
 
 use quietly_core::{
     allocation::Allocation,
+    batch_sampling::BatchDraw,
     disk::{self, flush_name},
-    draw::Draw,
     mechanism::Sampler,
     release,
 };
@@ -70,7 +70,7 @@ pub struct PartitionedTable {
 /// What a worker needs to prepare a part. **It holds the secret of all steps**, which is never printed.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Partitioning {
-    draw: Draw,
+    draw: BatchDraw,
     folder: PathBuf,
 }
 

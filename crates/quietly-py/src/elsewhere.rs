@@ -6,7 +6,7 @@ use std::{
 
 use pyo3::{prelude::*, types::PyBytes};
 use quietly::{
-    BackendInput, Draw, Encoding, Error, Foreign, Model, Paid, Plan, Private, Sampler, Watch,
+    BackendInput, BatchDraw, Encoding, Error, Foreign, Model, Paid, Plan, Private, Sampler, Watch,
     backend::{Backend, Batch, ReadSpec},
     decode_query,
     query::{Query, QuerySum},
@@ -112,7 +112,7 @@ impl There {
 }
 
 impl Backend for There {
-    fn begin(&mut self, draw: &Draw) -> Result<(), Error> {
+    fn begin(&mut self, draw: &BatchDraw) -> Result<(), Error> {
         // Rows that come in any order have no places, so that a step cannot be told. Plans are refused for that before they
         // are charged.
         let (name, want) = ("method", "one that sums every row in every step");

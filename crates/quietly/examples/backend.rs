@@ -4,7 +4,7 @@
 use std::{error::Error, fmt::Write as _, fs, ops::ControlFlow};
 
 use quietly::{
-    BackendInput, Budget, Draw, Encoding, Key, Link, Paid, Private, ReadOptions, Regression,
+    BackendInput, BatchDraw, Budget, Encoding, Key, Link, Paid, Private, ReadOptions, Regression,
     Sampler, Schema, Source, Table,
     backend::{Backend, Batch, InMemory},
     query::{Query, QuerySum},
@@ -17,7 +17,7 @@ const SCHEMA: &str = "rows = 3000\n[columns]\nx = { range = [-1, 1] }\ny = { ran
 struct Parts<'a>(Vec<InMemory<'a>>);
 
 impl Backend for Parts<'_> {
-    fn begin(&mut self, draw: &Draw) -> Result<(), quietly::Error> {
+    fn begin(&mut self, draw: &BatchDraw) -> Result<(), quietly::Error> {
         // A sampler decides by the place of a row in the whole table, which a part does not know.
         let full = matches!(draw.sampler(), Sampler::FullBatch);
         quietly::Error::ensure(full, "method", "one where every step sees all rows", "another")?;

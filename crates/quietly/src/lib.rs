@@ -49,12 +49,12 @@
 pub use quietly_accounting::Neighbours;
 pub use quietly_core::{
     allocation::Allocation,
+    batch_sampling::BatchDraw,
     budget::Budget,
     certificate::Certificate,
     checkpoint::{Checkpoint, PlanDigest},
     cores::forbid_core_files,
     disk,
-    draw::Draw,
     error::Error as CoreError,
     ledger::{Ledger, Run, Spending},
     mechanism::{Correlation, Mechanism, PlannedRelease, Sampler, Stage},

@@ -4,9 +4,9 @@ use std::{collections::BTreeSet, fs, ops::ControlFlow, path::Path, sync::Arc};
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 use parquet::{arrow::ArrowWriter, file::properties::WriterProperties};
 use quietly::{
-    BackendInput, Budget, Checkpoint, Draw, Encoding, Error, Family, FitInput, Key, Link, Method,
-    Model, ModelSpec, Neighbours, Paid, PartitionedTable, Plan, Private, Regression, Sampler,
-    Schema, Source, TablePart,
+    BackendInput, BatchDraw, Budget, Checkpoint, Encoding, Error, Family, FitInput, Key, Link,
+    Method, Model, ModelSpec, Neighbours, Paid, PartitionedTable, Plan, Private, Regression,
+    Sampler, Schema, Source, TablePart,
     backend::{Backend, Batch, ParquetParts},
     query::{Query, QuerySum},
 };
@@ -58,7 +58,7 @@ struct Tired<'a> {
 }
 
 impl Backend for Tired<'_> {
-    fn begin(&mut self, draw: &Draw) -> Result<(), Error> {
+    fn begin(&mut self, draw: &BatchDraw) -> Result<(), Error> {
         self.rows.begin(draw)
     }
 

@@ -2,7 +2,7 @@
 use std::{ops::Range, sync::Mutex};
 
 use quietly_core::{
-    draw::{Batches, Draw},
+    batch_sampling::{BatchDraw, Batches},
     mechanism::Sampler,
 };
 use quietly_data::{Gather, Private, Sparse, Table};
@@ -27,7 +27,7 @@ enum Steps<G> {
     /// Every row is in one group.
     Grouped(Private<Vec<G>>),
     /// Every step is a sample of its own.
-    Sampled(Draw),
+    Sampled(BatchDraw),
     /// Every step is a sample of one size, drawn after the step before.
     Ordered(Private<Batches>),
 }
@@ -63,7 +63,7 @@ impl<'a> InMemory<'a> {
 }
 
 impl Backend for InMemory<'_> {
-    fn begin(&mut self, draw: &Draw) -> Result<(), Error> {
+    fn begin(&mut self, draw: &BatchDraw) -> Result<(), Error> {
         let (data, threads) = (self.data.as_ref(), self.threads);
         self.steps = Some(match draw.sampler() {
             Sampler::FullBatch => Steps::All,
@@ -153,7 +153,7 @@ impl<'a> Borrowed<'a> {
 }
 
 impl Backend for Borrowed<'_> {
-    fn begin(&mut self, draw: &Draw) -> Result<(), Error> {
+    fn begin(&mut self, draw: &BatchDraw) -> Result<(), Error> {
         let (picks, threads) = (self.picks.as_ref(), self.threads);
         self.steps = Some(match draw.sampler() {
             Sampler::FullBatch => Steps::All,

@@ -4,7 +4,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use quietly_core::{draw::Draw, mechanism::Sampler};
+use quietly_core::{batch_sampling::BatchDraw, mechanism::Sampler};
 use quietly_data::{Encoding, Private, Source, Table, TablePart};
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ pub struct ReadSpec {
 /// The rows of some steps of a draw. **It is secret** which these are, and never printed.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    draw: Draw,
+    draw: BatchDraw,
     steps: Range<u64>,
 }
 
@@ -131,7 +131,7 @@ pub struct ParquetParts {
     steps: Vec<Vec<TablePart>>,
     read: ReadSpec,
     /// That of the run, once it has begun.
-    draw: Option<Draw>,
+    draw: Option<BatchDraw>,
     threads: usize,
 }
 
@@ -168,7 +168,7 @@ impl ParquetParts {
 }
 
 impl Backend for ParquetParts {
-    fn begin(&mut self, draw: &Draw) -> Result<(), Error> {
+    fn begin(&mut self, draw: &BatchDraw) -> Result<(), Error> {
         // Steps of a table that is not grouped are told by place: each reads the table once.
         if self.steps.len() > 1 {
             check_groups(draw, self.steps.len())?;

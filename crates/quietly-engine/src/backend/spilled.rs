@@ -8,7 +8,7 @@ use std::{
     ops::ControlFlow,
 };
 
-use quietly_core::draw::Draw;
+use quietly_core::batch_sampling::BatchDraw;
 use quietly_data::{Block, Encoding, Private, Source, Table};
 
 use super::{Backend, Batch, check_groups};
@@ -61,7 +61,7 @@ impl Spilled {
     pub fn new(
         source: &Source,
         encoding: &Encoding,
-        draw: &Draw,
+        draw: &BatchDraw,
         threads: usize,
         watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Self, Error> {
@@ -100,7 +100,7 @@ impl Spilled {
 }
 
 impl Backend for Spilled {
-    fn begin(&mut self, draw: &Draw) -> Result<(), Error> {
+    fn begin(&mut self, draw: &BatchDraw) -> Result<(), Error> {
         check_groups(draw, self.steps)
     }
 

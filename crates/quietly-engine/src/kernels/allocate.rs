@@ -1,5 +1,5 @@
 //! The rows of every step of a table in memory, where a draw puts each row in one.
-use quietly_core::draw::{BLOCK, Draw};
+use quietly_core::batch_sampling::{BLOCK, BatchDraw};
 use quietly_data::Table;
 
 /// The rows of a step, ascending, and their targets: those lie too far apart to be fetched one by one.
@@ -45,7 +45,7 @@ impl Bucket {
 /// # Panics
 ///
 /// As [`places`].
-pub fn allocate(table: &Table, draw: &Draw, threads: usize) -> Vec<Bucket> {
+pub fn allocate(table: &Table, draw: &BatchDraw, threads: usize) -> Vec<Bucket> {
     let (target, nulls) = (table.target(), table.nulls());
     let mut groups = groups(target.len() + nulls.len(), draw, threads);
     let (mut place, mut null) = (0, nulls.iter().peekable());
@@ -61,13 +61,13 @@ pub fn allocate(table: &Table, draw: &Draw, threads: usize) -> Vec<Bucket> {
 /// # Panics
 ///
 /// Unless the draw puts each unit in one of at most 65536 groups, by place, and there are at most 2³² rows.
-pub fn places(rows: usize, draw: &Draw, threads: usize) -> Vec<Vec<u32>> {
+pub fn places(rows: usize, draw: &BatchDraw, threads: usize) -> Vec<Vec<u32>> {
     let groups = groups(rows, draw, threads);
     scatter(&groups, &[], draw, threads).into_iter().map(|bucket| bucket.rows).collect()
 }
 
 /// The group of every row.
-fn groups(rows: usize, draw: &Draw, threads: usize) -> Vec<u16> {
+fn groups(rows: usize, draw: &BatchDraw, threads: usize) -> Vec<u16> {
     assert!(u32::try_from(rows.saturating_sub(1)).is_ok(), "a table has at most 2^32 rows");
     let run = run(rows, threads);
     let mut groups = vec![0u16; rows];
@@ -85,7 +85,7 @@ fn run(rows: usize, threads: usize) -> usize {
 }
 
 /// The rows of each group, with their targets where there are any.
-fn scatter(groups: &[u16], target: &[f64], draw: &Draw, threads: usize) -> Vec<Bucket> {
+fn scatter(groups: &[u16], target: &[f64], draw: &BatchDraw, threads: usize) -> Vec<Bucket> {
     let steps = draw.groups().expect("each unit is in one group") as usize;
     // Each worker counts its run, then scatters it into its own part of every step.
     let run = run(groups.len(), threads);
@@ -154,7 +154,7 @@ mod tests {
 
     use super::*;
 
-    fn draw(steps: usize) -> Draw {
+    fn draw(steps: usize) -> BatchDraw {
         Sampler::RandomAllocation { steps: steps as u64 }.draw(Key::from_seed(1).stream("test"))
     }
 

@@ -21,8 +21,8 @@
 //! [arXiv:2208.07353]: https://arxiv.org/abs/2208.07353
 use quietly_accounting::Neighbours;
 use quietly_core::{
+    batch_sampling::BatchDraw,
     budget::Budget,
-    draw::Draw,
     lattice::Lattice,
     mechanism::{Mechanism, PlannedRelease, Sampler, Stage},
     privacy_plan::PrivacyPlan,
@@ -148,7 +148,12 @@ fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<f64>), Erro
 }
 
 /// A model for every group, on the lattice.
-fn models(table: &Table, unit: &TargetScaling, groups: &Draw, threads: usize) -> Vec<Vec<i64>> {
+fn models(
+    table: &Table,
+    unit: &TargetScaling,
+    groups: &BatchDraw,
+    threads: usize,
+) -> Vec<Vec<i64>> {
     let (map, d) = (Affine::identity(table.width(), CONSTANT), table.width() + 1);
     let buckets = allocate(table, groups, threads);
     buckets.iter().map(|b| model(&Rows::these(table, &map, b), d, unit, threads)).collect()

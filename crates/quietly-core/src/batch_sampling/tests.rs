@@ -7,7 +7,7 @@ fn stream() -> Stream {
 }
 
 /// Every way to draw, by place and as networks do.
-fn draws() -> Vec<Draw> {
+fn draws() -> Vec<BatchDraw> {
     let samplers = [
         Sampler::FullBatch,
         Sampler::Poisson { steps: 3, rate: 0.25 },
@@ -32,7 +32,7 @@ fn chi_square(counts: &[f64]) -> f64 {
 fn any_split_has_the_members_of_the_whole() {
     for draw in draws() {
         let wire = serde_json::to_string(&draw).unwrap();
-        let there: Draw = serde_json::from_str(&wire).unwrap();
+        let there: BatchDraw = serde_json::from_str(&wire).unwrap();
         assert!(there == draw);
         let mut batches = draw.batches(20_001);
         for step in 0..3 {
@@ -62,9 +62,10 @@ fn any_split_has_the_members_of_the_whole() {
 #[test]
 fn a_draw_is_not_printed() {
     let draw = Sampler::Poisson { steps: 3, rate: 0.25 }.draw(stream());
-    assert_eq!(format!("{draw:?}"), "Draw { sampler: Poisson { steps: 3, rate: 0.25 }, .. }");
+    assert_eq!(format!("{draw:?}"), "BatchDraw { sampler: Poisson { steps: 3, rate: 0.25 }, .. }");
     assert!(
-        serde_json::from_str::<Draw>(r#"{"sampler":{"sampler":"full"},"secret":[1]}"#).is_err()
+        serde_json::from_str::<BatchDraw>(r#"{"sampler":{"sampler":"full"},"secret":[1]}"#)
+            .is_err()
     );
 }
 

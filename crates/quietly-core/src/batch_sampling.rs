@@ -1,13 +1,13 @@
 //! Which units are in which step: the one place that draws batches.
 //!
-//! [`Sampler`] says how, and is what the accountant prices; [`Sampler::draw`] makes a [`Draw`] of it. A draw knows
+//! [`Sampler`] says how, and is what the accountant prices; [`Sampler::draw`] makes a [`BatchDraw`] of it. A draw knows
 //! nothing of tables. It maps *places* to steps: the place of a unit of privacy is its number in the table, from 0. Today
 //! a unit is a row, so that a place is the number of a row. Where a person has many rows, the table numbers persons, and
 //! all rows of a person are in the steps of that one place: drawing rows and charging persons would be wrong.
 //!
-//! * [`Draw::members`]: the units of one step among some places.
-//! * [`Draw::assignments`]: the groups of units that come one after the other, as a file is read.
-//! * [`Draw::batches`]: step after step, for units in memory.
+//! * [`BatchDraw::members`]: the units of one step among some places.
+//! * [`BatchDraw::assignments`]: the groups of units that come one after the other, as a file is read.
+//! * [`BatchDraw::batches`]: step after step, for units in memory.
 //!
 //! Membership is secret: privacy amplification needs it. A draw is sent to workers of the run alone,
 //! is never printed, and its key is wiped from memory when it is dropped.
@@ -64,19 +64,19 @@ pub const BLOCK: usize = 8192;
 /// Which units are in which step. **Secret**: see the module.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(into = "Wire", try_from = "Wire")]
-pub struct Draw {
+pub struct BatchDraw {
     sampler: Sampler,
     stream: Arc<Stream>,
 }
 
 impl Sampler {
     /// Draws from a stream that nothing else reads.
-    pub fn draw(self, stream: Stream) -> Draw {
-        Draw { sampler: self, stream: Arc::new(stream) }
+    pub fn draw(self, stream: Stream) -> BatchDraw {
+        BatchDraw { sampler: self, stream: Arc::new(stream) }
     }
 }
 
-impl Draw {
+impl BatchDraw {
     /// How units come to steps.
     pub fn sampler(&self) -> Sampler {
         self.sampler
@@ -100,7 +100,7 @@ impl Draw {
             Sampler::FullBatch => units.collect(),
             Sampler::Poisson { rate, .. } => {
                 let mut members = Vec::new();
-                self.poisson(step, rate, units, |place| members.push(place));
+                self.poisson_batch(step, rate, units, |place| members.push(place));
                 members
             }
             Sampler::FixedSize { rows, .. } => {
@@ -165,7 +165,7 @@ impl Draw {
         Batches { draw: self.clone(), groups, all }
     }
 
-    fn poisson(&self, step: u64, rate: f64, units: Range<u64>, mut found: impl FnMut(u64)) {
+    fn poisson_batch(&self, step: u64, rate: f64, units: Range<u64>, mut found: impl FnMut(u64)) {
         // Exact: see the module.
         let chance = (rate * 2f64.powi(32)) as u64;
         let mut bits = self.bits(step).skip(units.start / 2);
@@ -189,22 +189,22 @@ fn word(bits: &mut Bits) -> u64 {
     bits.word().expect("a step reads fewer words than a stream has")
 }
 
-impl PartialEq for Draw {
+impl PartialEq for BatchDraw {
     fn eq(&self, other: &Self) -> bool {
         let (a, b) = (self.stream.secret(), other.stream.secret());
         self.sampler == other.sampler && a == b
     }
 }
 
-impl fmt::Debug for Draw {
+impl fmt::Debug for BatchDraw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Draw").field("sampler", &self.sampler).finish_non_exhaustive()
+        f.debug_struct("BatchDraw").field("sampler", &self.sampler).finish_non_exhaustive()
     }
 }
 
 /// The groups of units that come one after the other.
 pub struct Assignments {
-    draw: Draw,
+    draw: BatchDraw,
     block: u64,
     drawn: Vec<u16>,
     next: usize,
@@ -226,7 +226,7 @@ impl Iterator for Assignments {
 
 /// The units of step after step, in memory.
 pub struct Batches {
-    draw: Draw,
+    draw: BatchDraw,
     /// The units of each group, where there are groups; those of the last step for Poisson samples.
     groups: Vec<Vec<u32>>,
     /// All units where there are no groups, in an order that was drawn.
@@ -242,7 +242,7 @@ impl Batches {
                 self.groups.resize(1, Vec::new());
                 let (members, units) = (&mut self.groups[0], 0..self.all.len() as u64);
                 members.clear();
-                self.draw.poisson(t, rate, units, |place| members.push(place as u32));
+                self.draw.poisson_batch(t, rate, units, |place| members.push(place as u32));
                 members
             }
             Sampler::FixedSize { batch, .. } => {
@@ -273,14 +273,14 @@ impl Drop for Wire {
     }
 }
 
-impl From<Draw> for Wire {
-    fn from(draw: Draw) -> Self {
-        let Draw { sampler, stream } = draw;
+impl From<BatchDraw> for Wire {
+    fn from(draw: BatchDraw) -> Self {
+        let BatchDraw { sampler, stream } = draw;
         Wire { sampler, secret: stream.secret().to_vec() }
     }
 }
 
-impl TryFrom<Wire> for Draw {
+impl TryFrom<Wire> for BatchDraw {
     type Error = &'static str;
 
     fn try_from(wire: Wire) -> Result<Self, Self::Error> {
