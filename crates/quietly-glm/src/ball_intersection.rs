@@ -17,7 +17,7 @@
 //! bracket bounds the error, whatever the data.
 use super::{
     constants::Norms,
-    project::{distance, largest, norm},
+    projection::{distance, largest, norm},
     set::Set,
 };
 

@@ -12,7 +12,7 @@ pub use self::{
     sums::{Slopes, rounding},
 };
 
-mod clipped;
+mod clipped_gradient_sum;
 mod parts;
 mod row;
 mod sums;

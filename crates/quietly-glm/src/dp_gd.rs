@@ -222,12 +222,12 @@ impl Update for ProximalStep<'_> {
 /// in balance; no longer than 1/β. Along corners there is no balance but that of the plain bound.
 fn step_size(run: &Fitting<'_, '_>, steps: f64, deviation: f64) -> Result<f64, Error> {
     let (problem, width) = (run.problem, run.shape.width);
-    let ground = problem.ground(width, run.radius, 1.0)?;
-    let size = ground.size as f64;
+    let parameters = problem.parameters(width, run.radius, 1.0)?;
+    let size = parameters.size as f64;
     // Where nothing bounds the weights: those that give a row of average direction a score of 2.
     let guess = 2.0 * size.sqrt() / run.radius;
-    let distance = if ground.distance.is_finite() { ground.distance } else { guess };
-    let Constants { lipschitz, smooth, .. } = ground.constants;
+    let distance = if parameters.distance.is_finite() { parameters.distance } else { guess };
+    let Constants { lipschitz, smooth, .. } = parameters.constants;
     let Some(smooth) = smooth.filter(|&s| s > 0.0) else {
         let noise = size * deviation * deviation;
         return Ok(distance / (steps * (lipschitz * lipschitz + noise)).sqrt());
@@ -235,7 +235,7 @@ fn step_size(run: &Fitting<'_, '_>, steps: f64, deviation: f64) -> Result<f64, E
     // The trace of a row's curvature: one direction, or for several outputs at most twice the largest of them.
     let trace = if problem.loss.outputs() > 1 { 2.0 * smooth } else { smooth };
     let whole = (distance * distance * steps / (2.0 * trace * deviation * deviation)).cbrt();
-    Ok((whole / steps).min(1.0 / ground.smooth))
+    Ok((whole / steps).min(1.0 / parameters.smoothness))
 }
 
 /// The weights after some steps to vertices.

@@ -19,9 +19,9 @@ pub use self::{
     fit::ConvexFit,
     localisation::Localisation,
     loss::Loss,
+    non_private::Minimiser,
     objective_perturbation::ObjectivePerturbation,
     output_perturbation::OutputPerturbation,
-    plain::Minimiser,
     problem::{Growth, Problem},
     regulariser::Regulariser,
     run::Weights,
@@ -39,32 +39,25 @@ pub mod constrained_minimiser;
 pub mod design_matrix;
 pub mod double_double;
 pub mod dp_gd;
-pub mod epoch_dp_sgd;
 pub mod fit;
 pub mod glm;
 pub mod gradient_diameter;
-pub mod iterated_phased_sgd;
 pub mod localisation;
 pub mod loss;
 pub mod minimiser;
 pub mod newton;
+pub mod non_private;
 pub mod nonsmooth_erm;
 pub mod objective_perturbation;
 pub mod output_perturbation;
-pub mod phased_erm;
-pub mod phased_sgd;
-pub mod phases;
-pub mod plain;
 pub mod problem;
-pub mod project;
+pub mod projection;
 #[cfg(test)]
 mod projection_tests;
-pub mod psa;
-pub mod psa_ii;
+pub mod quantile_intercept;
 pub mod query;
 pub mod regulariser;
 pub mod run;
 pub mod set;
-pub mod shift;
 pub mod softmax;
 pub mod standardise;

@@ -1,4 +1,5 @@
-//! Localisation: phases of rows, after each of which a point is released.
+//! Localisation: phases of rows, after each of which a point is released. One file for each algorithm; [`phase`] runs a
+//! phase, and has the proofs.
 use quietly_accounting::Neighbours;
 use quietly_core::{
     budget::Budget,
@@ -8,16 +9,21 @@ use quietly_data::Private;
 use quietly_engine::{algorithm::Shape, error::Error};
 use serde::{Deserialize, Serialize};
 
-use super::{
+use self::phase::{PHASE, Phase};
+use crate::{
     design_matrix::Examples,
-    epoch_dp_sgd,
     fit::{ConvexMethod, check_not_scaled},
-    iterated_phased_sgd, phased_erm, phased_sgd,
-    phases::{self, Ground, PHASE, Phase},
-    problem::Problem,
-    psa, psa_ii,
+    problem::{Problem, ProblemParameters},
     run::Fitting,
 };
+
+pub mod epoch_dp_sgd;
+pub mod iterated_phased_sgd;
+pub mod phase;
+pub mod phased_erm;
+pub mod phased_sgd;
+pub mod psa;
+pub mod psa_ii;
 
 /// The methods of phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,30 +76,35 @@ impl Localisation {
     }
 
     /// The phases of a problem.
-    pub fn phases(self, problem: &Problem, shape: Shape, ground: &Ground) -> Vec<Phase> {
+    pub fn phases(
+        self,
+        problem: &Problem,
+        shape: Shape,
+        parameters: &ProblemParameters,
+    ) -> Vec<Phase> {
         let (rows, stages) = (shape.rows as usize, problem.stages.unwrap_or(1));
         let theta = problem.growth.map_or(2.0, |g| g.theta);
         match self {
-            Localisation::PhasedSgd => phased_sgd::phases(ground, rows, ground.distance),
-            Localisation::Psa => psa::phases(ground, rows),
+            Localisation::PhasedSgd => phased_sgd::phases(parameters, rows, parameters.distance),
+            Localisation::Psa => psa::phases(parameters, rows),
             Localisation::PhasedSgdSc => iterated_phased_sgd::phases(
-                ground,
+                parameters,
                 rows,
                 iterated_phased_sgd::count_sc(rows),
                 problem.growth,
                 0.0,
             ),
-            Localisation::PsaIi => psa_ii::phases(ground, rows, stages),
+            Localisation::PsaIi => psa_ii::phases(parameters, rows, stages),
             Localisation::IteratedPhasedSgd => iterated_phased_sgd::phases(
-                ground,
+                parameters,
                 rows,
                 iterated_phased_sgd::count(rows, theta),
                 None,
                 0.0,
             ),
-            Localisation::PhasedErm => phased_erm::phases(ground, rows),
-            Localisation::EpochDpSgd => epoch_dp_sgd::phases(ground, rows, stages),
-            Localisation::FasterDpsgdSc => epoch_dp_sgd::faster(ground, rows, stages),
+            Localisation::PhasedErm => phased_erm::phases(parameters, rows),
+            Localisation::EpochDpSgd => epoch_dp_sgd::phases(parameters, rows, stages),
+            Localisation::FasterDpsgdSc => epoch_dp_sgd::faster(parameters, rows, stages),
         }
     }
 
@@ -109,13 +120,13 @@ impl Localisation {
         let want = "replace-one: phases use rows by their place, which an added or removed row would shift";
         let relation = budget.neighbours();
         Error::ensure(relation == Neighbours::ReplaceOne, "neighbours", want, relation.name())?;
-        let ground = problem.ground(shape.width, problem.longest, mu)?;
+        let parameters = problem.parameters(shape.width, problem.longest, mu)?;
         let want = "bounded: `constraint` l2 with a `radius`, or l1";
-        Error::ensure(ground.distance.is_finite(), "set of weights", want, "everything")?;
-        let smooth = ground.smooth.is_finite() || self == Localisation::PhasedErm;
+        Error::ensure(parameters.distance.is_finite(), "set of weights", want, "everything")?;
+        let smooth = parameters.smoothness.is_finite() || self == Localisation::PhasedErm;
         let want = "smooth (phased-erm fits nonsmooth losses)";
         Error::ensure(smooth, "loss", want, "nonsmooth")?;
-        let strong = ground.strong > 0.0;
+        let strong = parameters.strong_convexity > 0.0;
         let needs = matches!(
             self,
             Localisation::EpochDpSgd | Localisation::FasterDpsgdSc | Localisation::PhasedSgdSc
@@ -125,7 +136,7 @@ impl Localisation {
         let want = "given as `growth_exponent` and `growth_constant`";
         let needs = self == Localisation::PsaIi;
         Error::ensure(!needs || problem.growth.is_some(), "growth", want, "missing")?;
-        let fine = ground.smooth.is_finite() || problem.has_no_bowl();
+        let fine = parameters.smoothness.is_finite() || problem.has_no_bowl();
         Error::ensure(fine, "power", "2 for a loss with a corner", "above")?;
         let (least, want) = match self {
             Localisation::FasterDpsgdSc => (8, "enough for the phases: at least 8"),
@@ -135,15 +146,15 @@ impl Localisation {
         let rows = shape.rows as usize;
         let stages = match self {
             Localisation::PsaIi => {
-                psa_ii::stages(&ground, rows, problem.growth.expect("was looked at"))
+                psa_ii::stages(&parameters, rows, problem.growth.expect("was looked at"))
             }
-            Localisation::EpochDpSgd => epoch_dp_sgd::count(&ground, rows, TAU),
-            Localisation::FasterDpsgdSc => epoch_dp_sgd::count(&ground, rows - rows / 2, TAU),
+            Localisation::EpochDpSgd => epoch_dp_sgd::count(&parameters, rows, TAU),
+            Localisation::FasterDpsgdSc => epoch_dp_sgd::count(&parameters, rows - rows / 2, TAU),
             _ => 1,
         };
         let short = match self {
-            Localisation::EpochDpSgd => !epoch_dp_sgd::fits(&ground, rows, TAU),
-            Localisation::FasterDpsgdSc => !epoch_dp_sgd::fits(&ground, rows - rows / 2, TAU),
+            Localisation::EpochDpSgd => !epoch_dp_sgd::fits(&parameters, rows, TAU),
+            Localisation::FasterDpsgdSc => !epoch_dp_sgd::fits(&parameters, rows - rows / 2, TAU),
             _ => false,
         };
         if short {
@@ -157,12 +168,12 @@ impl Localisation {
             shape.rows
         ));
         problem.stages = Some(stages);
-        let phases = self.phases(problem, shape, &ground);
+        let phases = self.phases(problem, shape, &parameters);
         if self == Localisation::PhasedErm && !problem.loss.is_smooth() {
             let mut work = 0.0;
             for phase in &phases {
-                let corner = phase.corner(problem, &ground);
-                work += corner.check(ground.constants.diameter)?;
+                let corner = phase.corner(problem, &parameters);
+                work += corner.check(parameters.constants.diameter)?;
             }
             warnings.push(format!(
                 "the loss is nonsmooth: its minimisers need at most {work:.0e} products, and usually a hundredth of that."
@@ -177,8 +188,9 @@ impl Localisation {
 impl ConvexMethod for Localisation {
     /// How many phases there are does not depend on noise.
     fn sampler(&self, problem: &Problem, shape: Shape) -> Sampler {
-        let ground = problem.ground(shape.width, problem.longest, 1.0);
-        let phases = ground.map_or(0, |ground| self.phases(problem, shape, &ground).len());
+        let parameters = problem.parameters(shape.width, problem.longest, 1.0);
+        let phases =
+            parameters.map_or(0, |parameters| self.phases(problem, shape, &parameters).len());
         Sampler::OrderedPartition { steps: phases as u64 }
     }
 
@@ -201,11 +213,11 @@ impl ConvexMethod for Localisation {
 
     fn check(&self, problem: &Problem, shape: Shape, budget: Budget) -> Result<(), Error> {
         check_not_scaled(problem)?;
-        let ground = problem.ground(shape.width, problem.longest, 1.0)?;
-        let sound = |phase: &Phase| phase.is_sound() && phase.suits(&ground);
+        let parameters = problem.parameters(shape.width, problem.longest, 1.0)?;
+        let sound = |phase: &Phase| phase.is_sound() && phase.suits(&parameters);
         let right = budget.neighbours() == Neighbours::ReplaceOne
-            && ground.distance.is_finite()
-            && self.phases(problem, shape, &ground).iter().all(sound);
+            && parameters.distance.is_finite()
+            && self.phases(problem, shape, &parameters).iter().all(sound);
         let got = "one whose phases are not sound";
         Error::ensure(right, "plan", "as it was planned", got)
     }
@@ -221,8 +233,8 @@ impl ConvexMethod for Localisation {
     ) -> Result<Vec<f64>, Error> {
         // A replaced row moves a point twice as far as noise is planned for.
         let mu = 2.0 / run.noise(PHASE);
-        let ground = run.problem.ground(run.shape.width, run.radius, mu)?;
-        let phases = self.phases(run.problem, run.shape, &ground);
-        phases::fit(run, &examples, &phases, &ground)
+        let parameters = run.problem.parameters(run.shape.width, run.radius, mu)?;
+        let phases = self.phases(run.problem, run.shape, &parameters);
+        phase::fit(run, &examples, &phases, &parameters)
     }
 }

@@ -42,9 +42,9 @@ use super::{
     loss::Loss,
     minimiser::{Near, Objective, Terms},
     problem::Problem,
+    quantile_intercept,
     run::Fitting,
     set::Set,
-    shift,
 };
 
 pub const MINIMISER: &str = "minimiser of a perturbed objective";
@@ -65,7 +65,7 @@ impl ConvexMethod for ObjectivePerturbation {
     fn stages(&self, problem: &Problem, shape: Shape, budget: Budget, noise: f64) -> Vec<Stage> {
         let mu = mu(problem, shape, budget);
         let mut stages = stages(problem, shape, budget, for_one(mu, budget), noise);
-        stages.extend(shift::stage(problem, shape, budget));
+        stages.extend(quantile_intercept::stage(problem, shape, budget));
         stages
     }
 
@@ -76,7 +76,7 @@ impl ConvexMethod for ObjectivePerturbation {
         budget: Budget,
         epsilon: f64,
     ) -> Vec<Stage> {
-        let shift = shift::pure_stage(problem, shape, budget, epsilon);
+        let shift = quantile_intercept::pure_stage(problem, shape, budget, epsilon);
         let left = epsilon - shift.as_ref().map_or(0.0, |(_, share)| *share);
         let mut stages = pure_stages(left, budget.neighbours());
         stages.extend(shift.map(|(stage, _)| stage));
@@ -286,7 +286,7 @@ fn fit(run: &mut Fitting<'_, '_>, examples: &Private<Examples<'_>>) -> Result<Ve
     let apart = 2.0 * (near + setting.blur(all));
     let mut weights = run.release(ROUNDING, found, apart)?;
     problem.set.project(&mut weights);
-    shift::apply(run, examples, &mut weights)?;
+    quantile_intercept::apply(run, examples, &mut weights)?;
     Ok(weights)
 }
 

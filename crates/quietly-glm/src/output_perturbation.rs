@@ -35,8 +35,8 @@ use super::{
     design_matrix::{self, Examples},
     fit::{ConvexMethod, check_not_scaled},
     glm::Glm,
-    phases::Ground,
     problem::Problem,
+    problem::ProblemParameters,
     run::Fitting,
 };
 
@@ -93,15 +93,16 @@ pub fn check(problem: &Problem, shape: Shape, budget: Budget) -> Result<(), Erro
     let want =
         "replace-one: batches use rows by their place, which an added or removed row would shift";
     Error::ensure(relation == Neighbours::ReplaceOne, "neighbours", want, relation.name())?;
-    let ground = problem.ground(shape.width, problem.longest, 1.0)?;
+    let parameters = problem.parameters(shape.width, problem.longest, 1.0)?;
     let want = "bounded: `constraint` l2 with a `radius`, or l1";
-    Error::ensure(ground.distance.is_finite(), "set of weights", want, "everything")?;
+    Error::ensure(parameters.distance.is_finite(), "set of weights", want, "everything")?;
     let want = "smooth (phased-erm fits nonsmooth losses)";
-    Error::ensure(ground.smooth.is_finite(), "loss", want, "nonsmooth")?;
+    Error::ensure(parameters.smoothness.is_finite(), "loss", want, "nonsmooth")?;
     let steps = problem.steps.unwrap_or(1);
     Error::ensure((1..=100_000).contains(&steps), "steps", "from 1 to 100000", steps)?;
     if let Some(step) = problem.step_size {
-        let fine = step > 0.0 && step <= 2.0 / (ground.smooth + ground.strong);
+        let fine =
+            step > 0.0 && step <= 2.0 / (parameters.smoothness + parameters.strong_convexity);
         let want =
             "above 0 and at most 2/(smoothness + ridge), where steps do not stretch distances";
         Error::ensure(fine, "step size", want, step)?;
@@ -134,19 +135,19 @@ impl Walk {
     fn new(
         method: OutputPerturbation,
         problem: &Problem,
-        ground: &Ground,
+        parameters: &ProblemParameters,
         rows: usize,
         reach: f64,
     ) -> Self {
-        let Constants { lipschitz, diameter, smooth } = ground.constants;
+        let Constants { lipschitz, diameter, smooth } = parameters.constants;
         let trace = smooth.unwrap_or(0.0) * if problem.loss.outputs() > 1 { 2.0 } else { 1.0 };
-        let edge = ground.size as f64 * lipschitz / (4.0 * reach);
-        let units = ground.distance * rows as f64 * ground.mu / diameter;
+        let edge = parameters.size as f64 * lipschitz / (4.0 * reach);
+        let units = parameters.distance * rows as f64 * parameters.mu / diameter;
         let whole = (units * units / (2.0 * (trace + edge))).cbrt();
-        let longest = 1.0 / ground.smooth;
+        let longest = 1.0 / parameters.smoothness;
         let even = |steps: f64| {
             let asked = problem.step_size.unwrap_or((whole / steps).min(longest));
-            Pace::Even(asked.min(2.0 / (ground.smooth + ground.strong)))
+            Pace::Even(asked.min(2.0 / (parameters.smoothness + parameters.strong_convexity)))
         };
         if method == OutputPerturbation::GdOp {
             let usual = (whole / longest).ceil().clamp(1.0, MOST_STEPS) as u64;
@@ -156,15 +157,16 @@ impl Walk {
         let batch = BATCH.min(rows);
         let (passes, steps) = (problem.steps.unwrap_or(PASSES), rows / batch);
         // Where even steps would be done with, falling ones are more exact.
-        let falling = problem.step_size.is_none() && ground.strong * whole > 1.0;
+        let falling = problem.step_size.is_none() && parameters.strong_convexity * whole > 1.0;
         let pace = if falling { Pace::Falling } else { even(passes as f64 * steps as f64) };
         Walk { passes, steps, batch, pace }
     }
 
-    fn step(&self, t: u64, ground: &Ground) -> f64 {
+    fn step(&self, t: u64, parameters: &ProblemParameters) -> f64 {
         match self.pace {
             Pace::Even(step) => step,
-            Pace::Falling => (1.0 / ground.smooth).min(1.0 / (ground.strong * (t + 1) as f64)),
+            Pace::Falling => (1.0 / parameters.smoothness)
+                .min(1.0 / (parameters.strong_convexity * (t + 1) as f64)),
         }
     }
 
@@ -173,9 +175,9 @@ impl Walk {
     }
 
     /// How far a replaced row moves the last point, without rounding. See the module.
-    fn moved(&self, ground: &Ground) -> f64 {
+    fn moved(&self, parameters: &ProblemParameters) -> f64 {
         let (diameter, strong, batch) =
-            (ground.constants.diameter, ground.strong, self.batch as f64);
+            (parameters.constants.diameter, parameters.strong_convexity, self.batch as f64);
         let times = match self.pace {
             Pace::Falling => {
                 return diameter / (strong * batch * self.steps as f64) * (1.0 + 1e-12);
@@ -188,30 +190,30 @@ impl Walk {
                 (ratio * (1.0 + 1e-12)).min(self.passes as f64)
             }
         };
-        diameter * self.step(0, ground) / batch * times * (1.0 + 1e-12)
+        diameter * self.step(0, parameters) / batch * times * (1.0 + 1e-12)
     }
 
     /// How far apart the last points of two neighbours are, rounding included.
-    fn apart(&self, glm: Glm, ground: &Ground, radius: f64, far: f64) -> f64 {
-        let (size, step) = (ground.size, self.step(0, ground));
+    fn apart(&self, glm: Glm, parameters: &ProblemParameters, radius: f64, far: f64) -> f64 {
+        let (size, step) = (parameters.size, self.step(0, parameters));
         let batch = self.batch as f64;
         let gradient = design_matrix::rounding(glm, radius, size, batch, far) / batch;
-        let reach = far + step * (ground.constants.lipschitz + ground.smooth * far);
+        let reach = far + step * (parameters.constants.lipschitz + parameters.smoothness * far);
         let u = step * gradient + 32.0 * (size as f64 + 16.0) * f64::EPSILON * reach;
-        self.moved(ground) + 2.0 * self.count() as f64 * u
+        self.moved(parameters) + 2.0 * self.count() as f64 * u
     }
 
     /// Where pass `pass` leads from `w`.
     fn pass(
         &self,
-        (problem, glm, ground): (&Problem, Glm, &Ground),
+        (problem, glm, parameters): (&Problem, Glm, &ProblemParameters),
         examples: &Examples<'_>,
         pass: u64,
         mut w: Vec<f64>,
     ) -> Vec<f64> {
         let batch = self.batch;
         for at in 0..self.steps {
-            let step = self.step(pass * self.steps as u64 + at as u64, ground);
+            let step = self.step(pass * self.steps as u64 + at as u64, parameters);
             let rows = examples.at(at * batch..(at + 1) * batch);
             let mut g = examples.gradient(glm, &w, rows);
             g.iter_mut().for_each(|g| *g /= batch as f64);
@@ -231,16 +233,16 @@ fn fit(
 ) -> Result<Vec<f64>, Error> {
     let (problem, width) = (run.problem, run.shape.width);
     // A replaced row moves the point twice as far as noise is planned for.
-    let ground = problem.ground(width, run.radius, 2.0 / run.noise(POINT))?;
-    let (glm, far) = (run.glm()?, problem.set.norms(ground.size).l2);
+    let parameters = problem.parameters(width, run.radius, 2.0 / run.noise(POINT))?;
+    let (glm, far) = (run.glm()?, problem.set.norms(parameters.size).l2);
     // A table without rows is one without a gradient.
-    let walk = Walk::new(method, problem, &ground, (run.rows as usize).max(1), far);
-    let apart = walk.apart(glm, &ground, run.radius, far);
-    let mut last = Private::new(problem.set.center(ground.size));
+    let walk = Walk::new(method, problem, &parameters, (run.rows as usize).max(1), far);
+    let apart = walk.apart(glm, &parameters, run.radius, far);
+    let mut last = Private::new(problem.set.center(parameters.size));
     for pass in 0..walk.passes {
         report(run.watch, "pass", pass + 1, walk.passes)?;
         let both = last.zip(examples.as_ref());
-        last = both.map(|(w, e)| walk.pass((problem, glm, &ground), e, pass, w));
+        last = both.map(|(w, e)| walk.pass((problem, glm, &parameters), e, pass, w));
     }
     let mut w = run.release(POINT, last, apart)?;
     problem.set.project(&mut w);

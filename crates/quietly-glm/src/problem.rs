@@ -7,7 +7,6 @@ use super::{
     glm::Glm,
     loss::Loss,
     objective_perturbation,
-    phases::Ground,
     regulariser::{PowerTerm, Regulariser},
     set::Set,
 };
@@ -60,6 +59,24 @@ pub struct Growth {
     pub theta: f64,
     /// The factor.
     pub rate: f64,
+}
+
+/// The parameters of a convex problem, as the papers name them: what steps and noise are chosen by. Public.
+#[derive(Clone, Copy, Debug)]
+pub struct ProblemParameters {
+    pub constants: Constants,
+    /// No row is longer.
+    pub radius: f64,
+    /// How many weights there are.
+    pub size: usize,
+    /// The μ of a release, under replace-one.
+    pub mu: f64,
+    /// How far the minimiser may be from the start.
+    pub distance: f64,
+    /// λ of the regulariser.
+    pub strong_convexity: f64,
+    /// β of a row with the regulariser; infinite if the loss is not smooth.
+    pub smoothness: f64,
 }
 
 impl Problem {
@@ -182,20 +199,42 @@ impl Problem {
     /// # Errors
     ///
     /// As [`constants`](Self::constants).
-    pub fn ground(&self, width: usize, radius: f64, mu: f64) -> Result<Ground, Error> {
+    pub fn parameters(
+        &self,
+        width: usize,
+        radius: f64,
+        mu: f64,
+    ) -> Result<ProblemParameters, Error> {
         let constants = self.constants(width, radius)?;
         let size = self.size(width);
         let distance = self.set.radius_from(&self.set.center(size));
         let reach = self.set.norms(size).l2;
-        let smooth = constants.smooth.map_or(f64::INFINITY, |s| s + self.regulariser.smooth(reach));
-        Ok(Ground {
+        let smoothness =
+            constants.smooth.map_or(f64::INFINITY, |s| s + self.regulariser.smooth(reach));
+        Ok(ProblemParameters {
             constants,
             radius,
             size,
             mu,
             distance,
-            strong: self.regulariser.strong(),
-            smooth,
+            strong_convexity: self.regulariser.strong(),
+            smoothness,
         })
+    }
+}
+
+impl ProblemParameters {
+    /// η of docs/spec/convex.md#5.1: what the bound 4D²/(ηn) + η(L²/6 + 4d(G/μ)²/n) is least at, for so many rows.
+    pub fn step(&self, rows: f64, distance: f64) -> f64 {
+        let Constants { lipschitz, diameter, .. } = self.constants;
+        let noise = self.size as f64 * (diameter / self.mu).powi(2);
+        distance / (rows * lipschitz * lipschitz / 24.0 + noise).sqrt()
+    }
+
+    /// The bound itself there: D(1.64·L/√n + 8√d·G/(nμ)).
+    pub fn excess(&self, rows: f64, distance: f64) -> f64 {
+        let Constants { lipschitz, diameter, .. } = self.constants;
+        let noise = 8.0 * (self.size as f64).sqrt() * diameter / (rows * self.mu);
+        distance * (1.64 * lipschitz / rows.sqrt() + noise)
     }
 }

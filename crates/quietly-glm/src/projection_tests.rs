@@ -4,7 +4,7 @@ use quietly_engine::linalg::dot;
 
 use super::{
     ball_intersection::{Ball, BallIntersection, ERROR},
-    project::{distance, norm},
+    projection::{distance, norm},
     set::Set,
 };
 

@@ -6,8 +6,8 @@ use quietly_engine::error::Error;
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
-use super::project::sum_of_sizes;
-use super::{ball_intersection::BallIntersection, project::norm, set::Set};
+use super::projection::sum_of_sizes;
+use super::{ball_intersection::BallIntersection, projection::norm, set::Set};
 
 /// n·weight/θ·‖w‖^θ with θ > 2, as a part of an objective within a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     constants::Norms,
-    project::{distance, largest, norm, onto_l1, onto_l2, onto_simplex, soften, sum_of_sizes},
+    projection::{distance, largest, norm, onto_l1, onto_l2, onto_simplex, soften, sum_of_sizes},
 };
 
 /// Where weights may be.

@@ -35,16 +35,16 @@ fn lone(rows: usize, at: usize, row: ([f64; 2], f64)) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// docs/spec/convex.md#11, test 2, for (2.5d): the best of many pairs of tables, over the bound.
-fn attack(loss: Loss, ridge: f64, rows: usize, walk: impl Fn(&Ground) -> Walk) -> f64 {
+fn attack(loss: Loss, ridge: f64, rows: usize, walk: impl Fn(&ProblemParameters) -> Walk) -> f64 {
     let problem = &problem(loss, ridge);
-    let ground = problem.ground(2, 1.0, 1.0).unwrap();
+    let parameters = problem.parameters(2, 1.0, 1.0).unwrap();
     let glm = problem.glm(2, 1.0).unwrap();
-    let walk = walk(&ground);
+    let walk = walk(&parameters);
     let shape = Shape { width: 2, constant: 0.0, l1: None, radius: 1.0 };
     let last = |at: usize, row: ([f64; 2], f64)| {
         let (x, y) = lone(rows, at, row);
         let examples = Examples::new(shape, Features::Dense(&x), y, 1);
-        let pass = |w, pass| walk.pass((problem, glm, &ground), &examples, pass, w);
+        let pass = |w, pass| walk.pass((problem, glm, &parameters), &examples, pass, w);
         (0..walk.passes).fold(problem.set.center(2), pass)
     };
     let mut most = 0.0_f64;
@@ -56,16 +56,17 @@ fn attack(loss: Loss, ridge: f64, rows: usize, walk: impl Fn(&Ground) -> Walk) -
             most = most.max(norm(&apart));
         }
     }
-    most / walk.apart(glm, &ground, 1.0, 1.0)
+    most / walk.apart(glm, &parameters, 1.0, 1.0)
 }
 
 /// Never above the bound, and for each near enough to it that half of it would not do.
 #[test]
 fn a_replaced_row_moves_the_last_point_by_at_most_the_bound() {
     let even = |step: f64, passes, steps, batch| {
-        move |_: &Ground| Walk { passes, steps, batch, pace: Pace::Even(step) }
+        move |_: &ProblemParameters| Walk { passes, steps, batch, pace: Pace::Even(step) }
     };
-    let falling = |_: &Ground| Walk { passes: 4, steps: 10, batch: 3, pace: Pace::Falling };
+    let falling =
+        |_: &ProblemParameters| Walk { passes: 4, steps: 10, batch: 3, pace: Pace::Falling };
     let found = [
         ("one batch", attack(Loss::Logistic, 0.0, 30, even(0.5, 12, 1, 30))),
         ("one batch, ridge", attack(Loss::Logistic, 0.3, 30, even(0.5, 12, 1, 30))),
@@ -88,22 +89,22 @@ fn a_replaced_row_moves_the_last_point_by_at_most_the_bound() {
 #[test]
 fn the_closed_form_is_the_sum() {
     let constants = Constants { lipschitz: 1.0, diameter: 1.5, smooth: Some(0.25) };
-    let ground = |strong| Ground {
+    let parameters = |strong| ProblemParameters {
         constants,
         radius: 1.0,
         size: 2,
         mu: 1.0,
         distance: 1.0,
-        strong,
-        smooth: 0.25 + strong,
+        strong_convexity: strong,
+        smoothness: 0.25 + strong,
     };
     let walk = Walk { passes: 3, steps: 7, batch: 5, pace: Pace::Even(0.4) };
-    let flat = walk.moved(&ground(0.0));
+    let flat = walk.moved(&parameters(0.0));
     assert!((flat - 3.0 * 1.5 * 0.4 / 5.0).abs() < 1e-9);
     let rho = 1.0_f64 - 0.4 * 0.2;
     let sum = 1.5 * 0.4 / 5.0 * (1.0 + rho.powi(7) + rho.powi(14));
-    let found = walk.moved(&ground(0.2));
+    let found = walk.moved(&parameters(0.2));
     assert!(found >= sum && found < sum * (1.0 + 1e-9), "{found} {sum}");
-    let falling = Walk { pace: Pace::Falling, ..walk }.moved(&ground(0.2));
+    let falling = Walk { pace: Pace::Falling, ..walk }.moved(&parameters(0.2));
     assert!((falling - 1.5 / (0.2 * 5.0 * 7.0)).abs() < 1e-9);
 }

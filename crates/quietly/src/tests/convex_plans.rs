@@ -3,9 +3,11 @@ use quietly_accounting::Neighbours;
 use quietly_core::budget::Budget;
 use quietly_engine::error::Error;
 use quietly_glm::{
-    Growth, Loss, Set, epoch_dp_sgd, iterated_phased_sgd, phased_erm, phased_sgd,
-    phases::{Ground, Phase},
-    psa, psa_ii,
+    Growth, Loss, Set,
+    localisation::{
+        epoch_dp_sgd, iterated_phased_sgd, phase::Phase, phased_erm, phased_sgd, psa, psa_ii,
+    },
+    problem::ProblemParameters,
 };
 
 use crate::{
@@ -23,45 +25,50 @@ fn plan(convex: &Convex) -> Result<Plan, Error> {
     convex.plan(10_000, 4, budget())
 }
 
-fn ground(ridge: f64) -> Ground {
+fn parameters(ridge: f64) -> ProblemParameters {
     let convex = Convex::new(Loss::Logistic).within(DISC).ridge(ridge);
     let plan = plan(&convex).unwrap();
-    plan.problem().ground(4, 1.0, 0.3).unwrap()
+    plan.problem().parameters(4, 1.0, 0.3).unwrap()
 }
 
 /// Every partition of n rows.
-fn partitions(ground: &Ground, n: usize) -> Vec<(&'static str, Vec<Phase>)> {
+fn partitions(parameters: &ProblemParameters, n: usize) -> Vec<(&'static str, Vec<Phase>)> {
     let growth = Growth { theta: 2.0, rate: 0.05 };
     let mut all = vec![
-        ("phased-sgd", phased_sgd::phases(ground, n, 1.0)),
-        ("phased-erm", phased_erm::phases(ground, n)),
-        ("psa", psa::phases(ground, n)),
+        ("phased-sgd", phased_sgd::phases(parameters, n, 1.0)),
+        ("phased-erm", phased_erm::phases(parameters, n)),
+        ("psa", psa::phases(parameters, n)),
         (
             "sc",
             iterated_phased_sgd::phases(
-                ground,
+                parameters,
                 n,
                 iterated_phased_sgd::count_sc(n),
                 Some(growth),
                 0.0,
             ),
         ),
-        ("epoch", epoch_dp_sgd::phases(ground, n, epoch_dp_sgd::count(ground, n, 1.0))),
+        ("epoch", epoch_dp_sgd::phases(parameters, n, epoch_dp_sgd::count(parameters, n, 1.0))),
     ];
     // As many stages as there are at most, and few.
     for rate in [0.05, 1e9] {
-        let stages = psa_ii::stages(ground, n, Growth { theta: 2.0, rate });
-        all.push(("psa-ii", psa_ii::phases(ground, n, stages)));
+        let stages = psa_ii::stages(parameters, n, Growth { theta: 2.0, rate });
+        all.push(("psa-ii", psa_ii::phases(parameters, n, stages)));
     }
     for theta in [1.01, 1.5, 2.0, 3.0, 40.0] {
-        let phases =
-            iterated_phased_sgd::phases(ground, n, iterated_phased_sgd::count(n, theta), None, 0.0);
+        let phases = iterated_phased_sgd::phases(
+            parameters,
+            n,
+            iterated_phased_sgd::count(n, theta),
+            None,
+            0.0,
+        );
         all.push(("iterated", phases));
     }
     if n >= 8 {
         all.push((
             "faster",
-            epoch_dp_sgd::faster(ground, n, epoch_dp_sgd::count(ground, n - n / 2, 1.0)),
+            epoch_dp_sgd::faster(parameters, n, epoch_dp_sgd::count(parameters, n - n / 2, 1.0)),
         ));
     }
     all
@@ -69,11 +76,11 @@ fn partitions(ground: &Ground, n: usize) -> Vec<(&'static str, Vec<Phase>)> {
 
 #[test]
 fn every_row_is_in_one_phase() {
-    let ground = ground(0.5);
+    let parameters = parameters(0.5);
     for n in (4..=5000).chain([10_000, 99_999, 100_000, 1_000_000, 1 << 20, 10_000_000]) {
-        for (name, phases) in partitions(&ground, n) {
+        for (name, phases) in partitions(&parameters, n) {
             assert_eq!(phases.iter().map(|p| p.rows).sum::<usize>(), n, "{name} {n}");
-            let good = |phase: &Phase| phase.is_sound() && phase.suits(&ground);
+            let good = |phase: &Phase| phase.is_sound() && phase.suits(&parameters);
             assert!(phases.iter().all(good), "{name} {n}: {phases:?}");
         }
     }
@@ -98,7 +105,7 @@ fn published_sizes_are_those_of_the_paper_and_leave_rows_out() {
     assert_eq!(((100.0 * used(&two)).round(), (100.0 * used(&slow)).round()), (53.0, 76.0));
     // Ours, which leave none out, start with two rows or more however many parts θ̄ asks for.
     let ours = iterated_phased_sgd::phases(
-        &ground(0.0),
+        &parameters(0.0),
         10_000,
         iterated_phased_sgd::count(10_000, 1.01),
         None,
@@ -114,11 +121,13 @@ fn published_sizes_are_those_of_the_paper_and_leave_rows_out() {
 
 #[test]
 fn steps_are_held_to_what_contracts() {
-    let ground = ground(0.0);
-    let bold = phased_sgd::with_step(&ground, 1000, 1e6, 3.0);
-    assert!(bold.iter().all(|p| p.suits(&ground) && p.step <= 2.0 / (ground.smooth + 6.0)));
+    let parameters = parameters(0.0);
+    let bold = phased_sgd::with_step(&parameters, 1000, 1e6, 3.0);
+    assert!(
+        bold.iter().all(|p| p.suits(&parameters) && p.step <= 2.0 / (parameters.smoothness + 6.0))
+    );
     assert_eq!(bold[0].batch, Some(1));
-    let timid = phased_sgd::with_step(&ground, 1000, 1e-9, 0.0);
+    let timid = phased_sgd::with_step(&parameters, 1000, 1e-9, 0.0);
     assert_eq!(timid[0].batch, Some(timid[0].rows / 8));
 }
 

@@ -10,7 +10,7 @@ use quietly_core::{
     release::{Releaser, Witnessed},
 };
 use quietly_data::{Private, Table};
-use quietly_glm::{Loss, Set, phases::PHASE};
+use quietly_glm::{Loss, Set, localisation::phase::PHASE};
 use quietly_noise::Key;
 
 use crate::{

@@ -87,8 +87,8 @@ fn no_row_moves_a_pure_release_by_more_than_is_charged() {
     let cases = [
         (Method::GdOp, quietly_glm::output_perturbation::POINT),
         (Method::ScPsgd, quietly_glm::output_perturbation::POINT),
-        (Method::PhasedErm, quietly_glm::phases::PHASE),
-        (Method::PhasedSgd, quietly_glm::phases::PHASE),
+        (Method::PhasedErm, quietly_glm::localisation::phase::PHASE),
+        (Method::PhasedSgd, quietly_glm::localisation::phase::PHASE),
     ];
     for (method, purpose) in cases {
         let convex = Convex::new(Loss::Margin).within(BALL).rows_within(1.0).known_radius();

@@ -5,16 +5,18 @@
 //! Corrected: what is found is certified to lie near the minimiser for every table, and the noise covers that; the
 //! published noise covers a third of what its tolerance allows. Δ is half of Phased-SGD's at the same step: so is G in it.
 use super::{
-    constants::Constants,
+    phase::Phase,
     phased_sgd::{BOLDNESS, count, sizes},
-    phases::{Ground, Phase},
 };
+use crate::{constants::Constants, problem::ProblemParameters};
 
 /// The phases for `rows` rows.
-pub fn phases(ground: &Ground, rows: usize) -> Vec<Phase> {
-    let Constants { diameter, .. } = ground.constants;
-    let half = Constants { diameter: 0.5 * diameter, ..ground.constants };
-    let step = BOLDNESS * Ground { constants: half, ..*ground }.step(rows as f64, ground.distance);
+pub fn phases(parameters: &ProblemParameters, rows: usize) -> Vec<Phase> {
+    let Constants { diameter, .. } = parameters.constants;
+    let half = Constants { diameter: 0.5 * diameter, ..parameters.constants };
+    let step = BOLDNESS
+        * ProblemParameters { constants: half, ..*parameters }
+            .step(rows as f64, parameters.distance);
     let phase = |(i, rows): (usize, usize)| Phase {
         rows,
         step: step * 0.25_f64.powi(i as i32 + 1),

@@ -5,7 +5,8 @@
 //! Corrected: releases are projected; there are ⌊log2 n⌋ phases, as ⌈log2 n⌉ leaves the last one empty; rows left over
 //! join the first; batches, which cost nothing and calm the steps; at most twelve phases, as later ones have too few rows
 //! to matter. The step is twice that of the bound's minimum, which is flat there.
-use super::phases::{Ground, Phase};
+use super::phase::Phase;
+use crate::problem::ProblemParameters;
 
 /// More phases would have too few rows.
 const MOST: u32 = 12;
@@ -18,15 +19,15 @@ pub fn count(rows: usize) -> u32 {
 }
 
 /// The phases for `rows` rows, `distance` from the minimiser.
-pub fn phases(ground: &Ground, rows: usize, distance: f64) -> Vec<Phase> {
-    let step = BOLDNESS * ground.step(rows as f64, distance);
-    with_step(ground, rows, step, 0.0)
+pub fn phases(parameters: &ProblemParameters, rows: usize, distance: f64) -> Vec<Phase> {
+    let step = BOLDNESS * parameters.step(rows as f64, distance);
+    with_step(parameters, rows, step, 0.0)
 }
 
 /// The phases for a step, with a pull to the centre.
-pub fn with_step(ground: &Ground, rows: usize, step: f64, pull: f64) -> Vec<Phase> {
+pub fn with_step(parameters: &ProblemParameters, rows: usize, step: f64, pull: f64) -> Vec<Phase> {
     let sizes = sizes(rows, count(rows));
-    let (smooth, strong) = (ground.smooth + pull, ground.strong + pull);
+    let (smooth, strong) = (parameters.smoothness + pull, parameters.strong_convexity + pull);
     let phase = |(i, rows): (usize, usize)| {
         let step = (step * 0.25_f64.powi(i as i32 + 1)).min(2.0 / (smooth + strong));
         let batch = (1.0 / (smooth * step)).clamp(1.0, (rows as f64 / 8.0).max(1.0)) as usize;

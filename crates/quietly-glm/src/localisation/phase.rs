@@ -31,38 +31,20 @@ use quietly_core::{progress::report, release::Releaser};
 use quietly_data::Private;
 use quietly_engine::error::Error;
 
-use super::{
+use crate::{
     ball_intersection::{self, Ball, BallIntersection},
     constants::Constants,
     design_matrix::{self, Examples},
     glm::Glm,
     minimiser::{Objective, Terms},
     nonsmooth_erm::{Corner, Dual},
-    problem::Problem,
-    project::norm,
+    problem::{Problem, ProblemParameters},
+    projection::norm,
     run::Fitting,
 };
 
 /// The question that every phase asks.
 pub const PHASE: &str = "iterate of a phase";
-
-/// What steps and noise are chosen by: public.
-#[derive(Clone, Copy, Debug)]
-pub struct Ground {
-    pub constants: Constants,
-    /// No row is longer.
-    pub radius: f64,
-    /// How many weights there are.
-    pub size: usize,
-    /// The μ of a release, under replace-one.
-    pub mu: f64,
-    /// How far the minimiser may be from the start.
-    pub distance: f64,
-    /// λ of the regulariser.
-    pub strong: f64,
-    /// β of a row with the regulariser; infinite if the loss is not smooth.
-    pub smooth: f64,
-}
 
 /// One phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,22 +63,6 @@ pub struct Phase {
     pub moves_centre: bool,
 }
 
-impl Ground {
-    /// η of docs/spec/convex.md#5.1: what the bound 4D²/(ηn) + η(L²/6 + 4d(G/μ)²/n) is least at, for so many rows.
-    pub fn step(&self, rows: f64, distance: f64) -> f64 {
-        let Constants { lipschitz, diameter, .. } = self.constants;
-        let noise = self.size as f64 * (diameter / self.mu).powi(2);
-        distance / (rows * lipschitz * lipschitz / 24.0 + noise).sqrt()
-    }
-
-    /// The bound itself there: D(1.64·L/√n + 8√d·G/(nμ)).
-    pub fn excess(&self, rows: f64, distance: f64) -> f64 {
-        let Constants { lipschitz, diameter, .. } = self.constants;
-        let noise = 8.0 * (self.size as f64).sqrt() * diameter / (rows * self.mu);
-        distance * (1.64 * lipschitz / rows.sqrt() + noise)
-    }
-}
-
 impl Phase {
     /// Steps of its pass.
     fn steps(&self) -> usize {
@@ -104,11 +70,11 @@ impl Phase {
     }
 
     /// How far a replaced row moves the mean of a pass, without rounding. See the module.
-    pub fn moved(&self, ground: &Ground) -> f64 {
+    pub fn moved(&self, parameters: &ProblemParameters) -> f64 {
         let steps = self.steps() as f64;
         let Some(batch) = self.batch else { return 0.0 };
-        let (batch, strong) = (batch as f64, ground.strong + self.pull);
-        let (diameter, step) = (ground.constants.diameter, self.step * batch);
+        let (batch, strong) = (batch as f64, parameters.strong_convexity + self.pull);
+        let (diameter, step) = (parameters.constants.diameter, self.step * batch);
         let flat = diameter * step / batch * steps / (steps + 1.0);
         if strong == 0.0 {
             return flat;
@@ -117,35 +83,33 @@ impl Phase {
         let shrunk = -(steps * (-step * strong).ln_1p()).exp_m1();
         (diameter * shrunk / (strong * batch * (steps + 1.0)) * (1.0 + 1e-12)).min(flat)
     }
-}
 
-impl Phase {
     /// Whether it has rows, and a step.
     pub fn is_sound(&self) -> bool {
         self.rows > 0 && self.step > 0.0 && self.step.is_finite() && self.pull.is_finite()
     }
 
     /// Whether the theorems above are about it: its step contracts, or it is a minimiser.
-    pub fn suits(&self, ground: &Ground) -> bool {
+    pub fn suits(&self, parameters: &ProblemParameters) -> bool {
         let Some(batch) = self.batch else { return true };
-        let bend = ground.smooth + ground.strong + 2.0 * self.pull;
+        let bend = parameters.smoothness + parameters.strong_convexity + 2.0 * self.pull;
         self.step * batch as f64 * bend <= 2.0 * (1.0 + 1e-12)
     }
 
     /// Λ of its minimiser: of all its rows and the pull to its start.
-    fn strong(&self, ground: &Ground) -> f64 {
-        self.rows as f64 * ground.strong + 2.0 / self.step
+    fn strong(&self, parameters: &ProblemParameters) -> f64 {
+        self.rows as f64 * parameters.strong_convexity + 2.0 / self.step
     }
 
     /// Its minimiser where the loss has a corner.
-    pub fn corner(&self, problem: &Problem, ground: &Ground) -> Corner {
+    pub fn corner(&self, problem: &Problem, parameters: &ProblemParameters) -> Corner {
         Corner {
             loss: problem.loss,
-            radius: ground.radius,
-            size: ground.size,
-            strong: self.strong(ground),
+            radius: parameters.radius,
+            size: parameters.size,
+            strong: self.strong(parameters),
             rows: self.rows as f64,
-            far: problem.set.norms(ground.size).l2,
+            far: problem.set.norms(parameters.size).l2,
         }
     }
 }
@@ -155,9 +119,9 @@ pub fn fit(
     run: &mut Fitting<'_, '_>,
     examples: &Private<Examples<'_>>,
     phases: &[Phase],
-    ground: &Ground,
+    parameters: &ProblemParameters,
 ) -> Result<Vec<f64>, Error> {
-    let (problem, size) = (run.problem, ground.size);
+    let (problem, size) = (run.problem, parameters.size);
     let mut w = problem.set.center(size);
     let (mut centre, mut from) = (w.clone(), 0);
     for (done, phase) in phases.iter().enumerate() {
@@ -168,7 +132,7 @@ pub fn fit(
         let ball = phase.ball.map(|radius| Ball { centre: centre.clone(), radius });
         let set = BallIntersection { set: problem.set.clone(), ball };
         let pass =
-            Pass { problem, glm: run.glm()?, phase, ground, set: &set, centre: &centre, from };
+            Pass { problem, glm: run.glm()?, phase, parameters, set: &set, centre: &centre, from };
         let (point, apart) = match phase.batch {
             Some(_) => (examples.as_ref().map(|e| pass.mean(e, &w)), pass.apart()),
             None => pass.minimiser(run, examples, &w)?,
@@ -185,7 +149,7 @@ struct Pass<'a> {
     problem: &'a Problem,
     glm: Glm,
     phase: &'a Phase,
-    ground: &'a Ground,
+    parameters: &'a ProblemParameters,
     set: &'a BallIntersection,
     centre: &'a [f64],
     from: usize,
@@ -218,21 +182,21 @@ impl Pass<'_> {
 
     /// How far apart the means of two neighbours are, rounding included.
     fn apart(&self) -> f64 {
-        let (steps, size) = (self.phase.steps() as f64, self.ground.size);
-        let Constants { lipschitz, .. } = self.ground.constants;
+        let (steps, size) = (self.phase.steps() as f64, self.parameters.size);
+        let Constants { lipschitz, .. } = self.parameters.constants;
         let batch = self.phase.batch.unwrap_or(1) as f64;
         let step = self.phase.step * batch;
         let far = self.set.norms(size).l2;
         let gradient =
-            design_matrix::rounding(self.glm, self.ground.radius, size, batch, far) / batch;
-        let reach = far + step * (lipschitz + (self.ground.smooth + self.phase.pull) * far);
+            design_matrix::rounding(self.glm, self.parameters.radius, size, batch, far) / batch;
+        let reach = far + step * (lipschitz + (self.parameters.smoothness + self.phase.pull) * far);
         // What is projected lies within 2·far + … of the ball's centre: both are in the set.
         let away = 2.0 * (reach + step * self.phase.pull * far);
         let ball =
             if self.set.ball.is_some() { ball_intersection::ERROR * away.max(1.0) } else { 0.0 };
         let u = step * gradient + 32.0 * (size as f64 + 16.0) * f64::EPSILON * reach + ball;
         // The mean itself is a running sum.
-        self.phase.moved(self.ground) + 2.0 * steps * (u + f64::EPSILON * reach)
+        self.phase.moved(self.parameters) + 2.0 * steps * (u + f64::EPSILON * reach)
     }
 
     /// The minimiser of a phase, and how far apart those of two neighbours are.
@@ -243,9 +207,9 @@ impl Pass<'_> {
         start: &[f64],
     ) -> Result<(Private<Vec<f64>>, f64), Error> {
         let rows = self.phase.rows as f64;
-        let strong = self.phase.strong(self.ground);
-        let (size, diameter) = (self.ground.size, self.ground.constants.diameter);
-        let radius = self.ground.radius;
+        let strong = self.phase.strong(self.parameters);
+        let (size, diameter) = (self.parameters.size, self.parameters.constants.diameter);
+        let radius = self.parameters.radius;
         let far = self.set.norms(size).l2;
         let tilt: Vec<f64> = start.iter().map(|c| -2.0 / self.phase.step * c).collect();
         let lasso = rows * self.problem.regulariser.lasso;
@@ -276,8 +240,8 @@ impl Pass<'_> {
         tilt: &[f64],
         lasso: f64,
     ) -> Result<(Private<Vec<f64>>, f64), Error> {
-        let corner = self.phase.corner(self.problem, self.ground);
-        let diameter = self.ground.constants.diameter;
+        let corner = self.phase.corner(self.problem, self.parameters);
+        let diameter = self.parameters.constants.diameter;
         let reach = corner.reach(diameter);
         let (from, set, watch) = (self.from, &self.problem.set, &mut *run.watch);
         let found = examples.as_ref().map(|examples| {

@@ -5,7 +5,7 @@ use quietly_engine::linalg::norm;
 use super::*;
 use crate::{
     design_matrix::{Features, Shape},
-    epoch_dp_sgd,
+    localisation::epoch_dp_sgd,
     loss::Loss,
     problem::Problem,
     regulariser::Regulariser,
@@ -60,20 +60,21 @@ impl Trial {
         Trial { problem, phase, from: 0, ball: None, start: [1.0, 0.0] }
     }
 
-    fn ground(&self) -> Ground {
-        self.problem.ground(2, 1.0, 1.0).unwrap()
+    fn parameters(&self) -> ProblemParameters {
+        self.problem.parameters(2, 1.0, 1.0).unwrap()
     }
 
     /// How far apart the means of two tables are, and how far they may be.
     fn apart(&self, rows: &[Record], others: &[Record]) -> (f64, f64) {
-        let ground = self.ground();
-        assert!(self.phase.suits(&ground));
+        let parameters = self.parameters();
+        assert!(self.phase.suits(&parameters));
         let centre = self.start.to_vec();
         let ball = self.ball.map(|radius| Ball { centre: centre.clone(), radius });
         let set = BallIntersection { set: self.problem.set.clone(), ball };
         let glm = self.problem.glm(2, 1.0).unwrap();
         let (problem, phase, from) = (&self.problem, &self.phase, self.from);
-        let pass = Pass { problem, glm, phase, ground: &ground, set: &set, centre: &centre, from };
+        let pass =
+            Pass { problem, glm, phase, parameters: &parameters, set: &set, centre: &centre, from };
         let (a, b) = (flat(rows), flat(others));
         let a = pass.mean(&examples(&a, rows), &self.start);
         let b = pass.mean(&examples(&b, others), &self.start);
@@ -149,10 +150,10 @@ fn a_replaced_row_moves_a_pass_by_what_is_said_and_no_more() {
             let worst = trial.worst(5, 300);
             assert!(worst > 0.95, "{ridge} {pull} {batch}: {worst}");
             // Half of G would not do.
-            let mut ground = trial.ground();
-            let whole = trial.phase.moved(&ground);
-            ground.constants.diameter *= 0.5;
-            assert!(trial.phase.moved(&ground) < worst * whole);
+            let mut parameters = trial.parameters();
+            let whole = trial.phase.moved(&parameters);
+            parameters.constants.diameter *= 0.5;
+            assert!(trial.phase.moved(&parameters) < worst * whole);
         }
     }
 }
@@ -162,8 +163,8 @@ fn a_replaced_row_moves_a_pass_by_what_is_said_and_no_more() {
 fn a_replaced_row_moves_an_epoch_and_a_ball_by_no_more_than_is_said() {
     let disc = Set::L2 { radius: 1.0 };
     let ridge = problem(Loss::Logistic, disc.clone(), 0.5);
-    let ground = ridge.ground(2, 1.0, 1.0).unwrap();
-    for phase in epoch_dp_sgd::phases(&ground, 210, 3) {
+    let parameters = ridge.parameters(2, 1.0, 1.0).unwrap();
+    for phase in epoch_dp_sgd::phases(&parameters, 210, 3) {
         let worst = Trial::new(ridge.clone(), phase).worst(6, 120);
         assert!(worst > 0.95, "{phase:?} {worst}");
     }

@@ -3,12 +3,10 @@
 //! Su, Hu, Wang 2024, Algorithm 2.
 //!
 //! Corrected: centres are projected, so that balls meet the set; the projection onto both is exact
-//! ([`within`](super::ball_intersection)), so that the paper's objection to its own algorithm falls. Balls are twice the published size,
+//! ([`within`](crate::ball_intersection)), so that the paper's objection to its own algorithm falls. Balls are twice the published size,
 //! as the mean distance that the proof bounds does not put the minimiser inside; the first is the whole set.
-use super::{
-    phased_sgd,
-    phases::{Ground, Phase},
-};
+use super::{phase::Phase, phased_sgd};
+use crate::problem::ProblemParameters;
 
 /// Balls, in units of the distance that is expected.
 const ROOM: f64 = 2.0;
@@ -20,14 +18,14 @@ pub fn stages(rows: usize) -> usize {
 }
 
 /// The phases for `rows` rows.
-pub fn phases(ground: &Ground, rows: usize) -> Vec<Phase> {
+pub fn phases(parameters: &ProblemParameters, rows: usize) -> Vec<Phase> {
     let stages = stages(rows);
     let mut all = Vec::new();
     for k in 0..stages {
         let part = if k + 1 < stages { rows / stages } else { rows - k * (rows / stages) };
-        let distance = ground.distance * 0.5_f64.powi(k as i32);
+        let distance = parameters.distance * 0.5_f64.powi(k as i32);
         let ball = (k > 0).then_some(ROOM * distance);
-        let phases = phased_sgd::phases(ground, part, distance);
+        let phases = phased_sgd::phases(parameters, part, distance);
         all.extend(phases.into_iter().map(|phase| Phase { ball, ..phase }));
     }
     all
