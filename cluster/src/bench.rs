@@ -1,7 +1,7 @@
 //! `quietly-cluster bench`: what a cluster costs and carries, beside one machine, in one run.
 use std::{fs, ops::ControlFlow, path::Path, time::{Duration, Instant}};
 
-use quietly::{backend::{Backend, Batch, ParquetParts}, query::{Query, QuerySum}, remote::{split, Job, JobSpec, Task}, to_bytes, BackendInput, Budget, BatchDraw, Encoding, Error, Family, Key, ModelSpec, Paid, Private, Schema, Source, TablePart};
+use quietly::{backend::{Backend, Batch, ParquetParts}, query::{Query, QuerySum}, remote::{split, Job, JobSpec, Task}, to_bytes, BackendInput, Budget, BatchDraw, Encoding, Error, Family, Key, ModelSpec, Charge, Private, Schema, Source, TablePart};
 use tokio::runtime::Handle;
 
 use crate::{relay::Engine, Bench};
@@ -156,7 +156,7 @@ fn fitted(
         &mut from,
         encoding,
         "row",
-        Paid::without_ledger(Key::from_seed(1)),
+        Charge::without_ledger(Key::from_seed(1)),
         2,
         quiet,
     );

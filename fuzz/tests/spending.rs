@@ -13,8 +13,8 @@ use std::{
 };
 
 use quietly::{
-    BackendInput, BatchDraw, Budget, Checkpoint, Encoding, Error, Key, Ledger, Link, Method, Paid,
-    Plan, Private, Regression, Run, Schema,
+    BackendInput, BatchDraw, Budget, Charge, Checkpoint, Encoding, Error, Key, Ledger, Link,
+    Method, Plan, Private, Regression, Run, Schema,
     backend::{Backend, Batch},
     disk::{Fault, break_disk},
     query::{Query, QuerySum},
@@ -114,14 +114,14 @@ impl World {
         }
         let key = Key::from_os().unwrap();
         break_disk(fault);
-        let paid = match (&mut ledger, checkpoint.is_begun()) {
-            (_, true) => Paid::resumed(plan.budget(), key),
-            (None, false) => Paid::without_ledger(key),
+        let charge = match (&mut ledger, checkpoint.is_begun()) {
+            (_, true) => Charge::resumed(plan.budget(), key),
+            (None, false) => Charge::without_ledger(key),
             (Some(ledger), false) => {
                 let begun = Run { name: run.clone(), ..Run::new("a fit").unwrap() };
-                let Ok(paid) = ledger.pay(&begun, plan.budget(), key) else { return Ok(()) };
+                let Ok(charge) = ledger.pay(&begun, plan.budget(), key) else { return Ok(()) };
                 self.acknowledged += 1;
-                paid
+                charge
             }
         };
         if checkpoint.begin().is_err() {
@@ -137,7 +137,7 @@ impl World {
             checkpoint: Some(checkpoint),
         };
         let quiet = &mut |_| ControlFlow::Continue(());
-        let fitted = plan.fit_on(&mut from, encoding, "row", paid, 1, quiet);
+        let fitted = plan.fit_on(&mut from, encoding, "row", charge, 1, quiet);
         let checkpoint = from.checkpoint.take();
         if let Some(trouble) = rows.trouble {
             return Err(trouble);

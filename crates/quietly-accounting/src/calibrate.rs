@@ -1,6 +1,6 @@
 //! Calibration: the least noise that meets a budget.
 use crate::{
-    api::{PrivacyBound, epsilon},
+    accountant::{PrivacyBound, epsilon},
     convolution::Target,
     error::Error,
     event::{Event, Neighbours},

@@ -38,7 +38,7 @@
 #![deny(missing_docs)]
 
 pub use crate::{
-    api::{PrivacyBound, curve, delta, epsilon},
+    accountant::{PrivacyBound, curve, delta, epsilon},
     calibrate::{Calibration, calibrate, gaussian_mu},
     correlated::{CorrelatedGaussian, Participation, Strategy},
     error::Error,
@@ -47,7 +47,7 @@ pub use crate::{
     private_selection::TrialCount,
 };
 
-mod api;
+mod accountant;
 mod calibrate;
 mod composition;
 mod convolution;

@@ -39,7 +39,7 @@
 //! Privacy*, 2022 (η = 0). Privacy profiles for it are due to Koskela, Redberg and Wang, 2024. With
 //! pure ε, a = b = ε gives their 2ε.
 use crate::{
-    api,
+    accountant,
     error::Error,
     event::{Event, Neighbours},
 };
@@ -106,7 +106,7 @@ impl TrialCount {
         order: f64,
     ) -> Result<bool, Error> {
         let most = order.exp_m1() * self.gamma / (1.0 - self.gamma) * (1.0 - SLACK);
-        Ok(api::delta(event, neighbours, order)?.upper <= most)
+        Ok(accountant::delta(event, neighbours, order)?.upper <= most)
     }
 
     /// The ε that selection adds to that of one trial: about the least b of the proof, rounded up.
@@ -205,7 +205,7 @@ mod tests {
             let event = Event::gaussian(1.0 / mu).unwrap();
             let b = trials.selection_epsilon(&event, Neighbours::AddRemove).unwrap();
             for alpha in [1e-3, 1e-5] {
-                let a = api::epsilon(&event, Neighbours::AddRemove, alpha).unwrap().upper;
+                let a = accountant::epsilon(&event, Neighbours::AddRemove, alpha).unwrap().upper;
                 let (epsilon, delta) = trials.total_cost(a, alpha, b);
                 let found = leak(trials, mu, epsilon);
                 assert!(found <= delta, "{mean} {mu} {alpha}: {found} {delta}");

@@ -1,6 +1,6 @@
 //! The theorem for each event under each neighbouring relation.
 use crate::{
-    api::PrivacyBound,
+    accountant::PrivacyBound,
     composition::Composition,
     convolution::Target,
     correlated::sampled,

@@ -107,19 +107,19 @@ pub(crate) fn run(bounds: &Bounds, screen: &mut Screen) -> Result<(), Failure> {
         let ledger = bounds.charging.open(&schema_file, &[table.into()])?;
         let run = Run::new(&format!("ranges of {}", columns.join(", ")))?;
         let first = key(bounds.seed)?;
-        let (paid, charged) = pay(ledger, run, all, first)?;
+        let (charge, charged) = pay(ledger, run, all, first)?;
         receipt = charged;
-        let shares = paid.shared(columns.len(), || match bounds.seed {
+        let shares = charge.shared(columns.len(), || match bounds.seed {
             Some(seed) => Ok(Key::from_seed(seed.get("seed")?)),
             None => Ok(Key::from_os()?),
         })?;
-        for (column, paid) in columns.iter().zip(shares) {
+        for (column, charge) in columns.iter().zip(shares) {
             let range = match bounds.cluster.fleet()? {
-                None => private_range(&source, column, rows, each, paid, threads)?,
+                None => private_range(&source, column, rows, each, charge, threads)?,
                 Some(fleet) => {
                     let reading = range_reading(source.columns(), column)?;
                     let mut rows_there = fleet.rows(&source, reading)?;
-                    private_range_on(&mut rows_there, column, rows, each, paid)?
+                    private_range_on(&mut rows_there, column, rows, each, charge)?
                 }
             };
             found.push((column, range));

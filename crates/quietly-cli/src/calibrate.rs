@@ -7,7 +7,7 @@ use crate::{
     args::Budget,
     error::Failure,
     format,
-    scheme::{Dial, Plan},
+    scheme::{NoiseParameter, Plan},
     terminal::{Progress, Screen, WIDTH},
 };
 
@@ -17,16 +17,20 @@ pub(crate) fn run(plan: &Plan, budget: &Budget, screen: &mut Screen) -> Result<(
     let (target, delta) = (budget.epsilon.0, budget.delta.0);
     let (setting, answer) = {
         let _progress = Progress::new("searching for the least noise");
-        let found =
-            calibrate(|noise| plan.event(dial(plan.dial, noise)), neighbours, target, delta)?;
+        let found = calibrate(
+            |noise| plan.event(noise_parameter(plan.noise_parameter, noise)),
+            neighbours,
+            target,
+            delta,
+        )?;
         let cost = |setting| -> Result<PrivacyBound, Error> {
             epsilon(&plan.event(setting)?, neighbours, delta)
         };
         // A number of five digits can be typed again. It is kept only if it, too, was seen to meet the target.
-        let exact = dial(plan.dial, found.noise_multiplier);
-        let neat = match plan.dial {
-            Dial::Noise | Dial::Scale => format::neat_above(exact),
-            Dial::EpsilonEach => format::neat_below(exact),
+        let exact = noise_parameter(plan.noise_parameter, found.noise_multiplier);
+        let neat = match plan.noise_parameter {
+            NoiseParameter::Noise | NoiseParameter::Scale => format::neat_above(exact),
+            NoiseParameter::EpsilonEach => format::neat_below(exact),
         };
         match cost(neat) {
             Ok(answer) if answer.upper <= target => (neat, answer),
@@ -46,14 +50,18 @@ pub(crate) fn run(plan: &Plan, budget: &Budget, screen: &mut Screen) -> Result<(
             "failure": format::json(answer.failure),
         });
         let fields = object.as_object_mut().expect("made as an object");
-        let key = if plan.dial == Dial::EpsilonEach { "epsilon_each" } else { "noise_multiplier" };
+        let key = if plan.noise_parameter == NoiseParameter::EpsilonEach {
+            "epsilon_each"
+        } else {
+            "noise_multiplier"
+        };
         fields.insert(key.into(), format::json(setting));
         if let Some(note) = plan.note {
             fields.insert("note".into(), note.into());
         }
         return Ok(screen.say_json(&object)?);
     }
-    let what = plan.dial.flag().replace('-', " ");
+    let what = plan.noise_parameter.flag().replace('-', " ");
     screen.say(&format!(
         "{} keeps epsilon at or below {target} at delta {delta:?}",
         screen.bold(&format!("{what} {setting}"))
@@ -77,10 +85,10 @@ pub(crate) fn run(plan: &Plan, budget: &Budget, screen: &mut Screen) -> Result<(
     ))?)
 }
 
-/// The dial's setting for an amount of noise: a choice has the less of it, the more each choice may cost.
-fn dial(dial: Dial, noise: f64) -> f64 {
-    match dial {
-        Dial::Noise | Dial::Scale => noise,
-        Dial::EpsilonEach => 1.0 / noise,
+/// The noise_parameter's setting for an amount of noise: a choice has the less of it, the more each choice may cost.
+fn noise_parameter(noise_parameter: NoiseParameter, noise: f64) -> f64 {
+    match noise_parameter {
+        NoiseParameter::Noise | NoiseParameter::Scale => noise,
+        NoiseParameter::EpsilonEach => 1.0 / noise,
     }
 }

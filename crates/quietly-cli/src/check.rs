@@ -2,7 +2,7 @@
 use std::ops::ControlFlow;
 
 use clap::Args;
-use quietly::{Budget, ColumnCheck, Paid, ReadOptions, Run, TableCheck};
+use quietly::{Budget, Charge, ColumnCheck, ReadOptions, Run, TableCheck};
 use serde_json::json;
 
 use crate::{
@@ -59,10 +59,10 @@ pub(crate) fn run(check: &Check, screen: &mut Screen) -> Result<(), Failure> {
     let threads = reading.threads()?;
     let key = key(check.seed)?;
     let mut receipt = None;
-    let (budget, paid) = match check.epsilon {
+    let (budget, charge) = match check.epsilon {
         None => {
             check.charging.expect_public(&path, &check.table.files)?;
-            (Budget::new(f64::INFINITY, 1e-6)?, Paid::without_ledger(key))
+            (Budget::new(f64::INFINITY, 1e-6)?, Charge::without_ledger(key))
         }
         Some(epsilon) => {
             let ledger = check.charging.open(&path, &check.table.files)?;
@@ -72,9 +72,9 @@ pub(crate) fn run(check: &Check, screen: &mut Screen) -> Result<(), Failure> {
             let budget = Budget::new(epsilon.0, delta)?.under(check.neighbours.into());
             let budget = budget.for_units_of(schema.rows_per_unit)?;
             TableCheck::refuse(&source, &schema, check.target.as_deref())?;
-            let (paid, charged) = pay(ledger, Run::new("a check of the table")?, budget, key)?;
+            let (charge, charged) = pay(ledger, Run::new("a check of the table")?, budget, key)?;
             receipt = charged;
-            (budget, paid)
+            (budget, charge)
         }
     };
     if !reading.json {
@@ -84,7 +84,7 @@ pub(crate) fn run(check: &Check, screen: &mut Screen) -> Result<(), Failure> {
     let mut watch = |_| ControlFlow::Continue(());
     let target = check.target.as_deref();
     let (found, certificate) =
-        TableCheck::of(&source, &schema, target, budget, paid, threads, &mut watch)?;
+        TableCheck::of(&source, &schema, target, budget, charge, threads, &mut watch)?;
     drop(progress);
     receipt.iter_mut().for_each(Receipt::finish);
     if reading.json {

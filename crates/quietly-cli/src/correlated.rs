@@ -7,7 +7,7 @@ use crate::{
     error::Failure,
     format,
     parse::{Count, Number, Numbers},
-    scheme::{Dial, Flag, Plan, Scheme},
+    scheme::{Flag, NoiseParameter, Plan, Scheme},
 };
 
 /// Noise correlated from step to step.
@@ -53,7 +53,7 @@ impl Scheme for Correlated {
         let strategy = self.strategy()?;
         let participation = self.participation()?;
         let steps = self.steps.get("steps")?;
-        Ok(Plan::new("correlated", Dial::Noise, self.flags(), move |noise| {
+        Ok(Plan::new("correlated", NoiseParameter::Noise, self.flags(), move |noise| {
             Run::new(strategy.clone(), participation, steps, noise).map(Event::correlated)
         }))
     }

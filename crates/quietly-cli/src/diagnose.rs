@@ -122,10 +122,10 @@ pub(crate) fn run(asked: &Diagnose, screen: &mut Screen) -> Result<(), Failure> 
                     source.check(&encoding, Some(&schema)).map_err(quietly::Error::from)?;
                     expect_two_classes(&encoding)?;
                     let run = Run::new(&format!("signal of {target}"))?;
-                    let (paid, charged) = pay(ledger, run, price, key(asked.seed)?)?;
+                    let (charge, charged) = pay(ledger, run, price, key(asked.seed)?)?;
                     receipt = charged;
                     let (found, certificate) =
-                        private_separation(&source, &encoding, rows, unit, price, paid, threads)?;
+                        private_separation(&source, &encoding, rows, unit, price, charge, threads)?;
                     receipt.iter_mut().for_each(Receipt::finish);
                     Signal::Private(found, Box::new(certificate))
                 }

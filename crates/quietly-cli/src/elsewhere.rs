@@ -3,8 +3,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use quietly::{
-    BackendInput, Checkpoint, Encoding, Error, Key, Ledger, Method, Model, Paid, PartitionedTable,
-    Plan, Run, Source, TablePart, Watch,
+    BackendInput, Charge, Checkpoint, Encoding, Error, Key, Ledger, Method, Model,
+    PartitionedTable, Plan, Run, Source, TablePart, Watch,
     backend::{Backend, ParquetParts, ReadSpec},
 };
 
@@ -158,7 +158,7 @@ impl There {
         (plan, run): (&Plan, &str),
         (encoding, public): (&Encoding, Option<&Source>),
         unit: &str,
-        (paid, threads): (Paid, usize),
+        (charge, threads): (Charge, usize),
         watch: &mut Watch<'_>,
         save: impl FnOnce(&mut Model) -> Result<(), Failure>,
     ) -> Result<Model, Failure> {
@@ -175,7 +175,7 @@ impl There {
             allocation: self.prepared.as_ref().map(|(prepared, _)| &prepared.allocation),
             checkpoint,
         };
-        let mut model = plan.fit_on(&mut from, encoding, unit, paid, threads, watch)?;
+        let mut model = plan.fit_on(&mut from, encoding, unit, charge, threads, watch)?;
         save(&mut model)?;
         if let Some((prepared, folder)) = &self.prepared {
             prepared.close(folder, run)?;

@@ -73,9 +73,9 @@ pub(crate) fn run(evaluate: &Evaluate, screen: &mut Screen) -> Result<(), Failur
             let budget = budget.for_units_of(table.rows_per_unit)?;
             let budget = budget.for_units_of_at_least(model.rows_per_unit())?;
             let run = Run::new(&format!("scores of a model of {}", model.target))?;
-            let (paid, charged) = pay(ledger, run, budget, key(evaluate.seed)?)?;
+            let (charge, charged) = pay(ledger, run, budget, key(evaluate.seed)?)?;
             receipt = charged;
-            Some((budget, paid))
+            Some((budget, charge))
         }
     };
     if !reading.json {
@@ -88,9 +88,9 @@ pub(crate) fn run(evaluate: &Evaluate, screen: &mut Screen) -> Result<(), Failur
             scored(scores.rows)?;
             (regression(&model, &scores), None)
         }
-        (false, Some((budget, paid))) => {
+        (false, Some((budget, charge))) => {
             let (scores, certificate) =
-                quietly::evaluate_privately(&model, &source, threads, budget, paid, &mut watch)?;
+                quietly::evaluate_privately(&model, &source, threads, budget, charge, &mut watch)?;
             (regression(&model, &scores), Some(certificate))
         }
         (true, None) => {
@@ -98,9 +98,9 @@ pub(crate) fn run(evaluate: &Evaluate, screen: &mut Screen) -> Result<(), Failur
             scored(scores.rows)?;
             (classes::said(&model, &scores), None)
         }
-        (true, Some((budget, paid))) => {
+        (true, Some((budget, charge))) => {
             let (scores, certificate) = quietly::evaluate_classes_privately(
-                &model, &source, threads, budget, paid, &mut watch,
+                &model, &source, threads, budget, charge, &mut watch,
             )?;
             (classes::said(&model, &scores), Some(certificate))
         }

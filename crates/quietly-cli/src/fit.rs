@@ -7,7 +7,7 @@ use std::{
 
 use clap::Args;
 use quietly::{
-    AnyAlgorithm, Checkpoint, Expansion, Family, FitInput, Ledger, Link, Paid, Plan, ReadOptions,
+    AnyAlgorithm, Charge, Checkpoint, Expansion, Family, FitInput, Ledger, Link, Plan, ReadOptions,
     Run, Schema, Source,
 };
 use serde_json::{Value, json};
@@ -187,16 +187,16 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     };
     let name = run.name.clone();
     // A run that goes on was charged when it began.
-    let (paid, mut receipt) = match there.as_ref().is_some_and(There::goes_on) {
+    let (charge, mut receipt) = match there.as_ref().is_some_and(There::goes_on) {
         true => {
             if !reading.json {
                 screen.say("resuming the interrupted run; it is not charged again")?;
             }
-            (Paid::resumed(plan.asked(), key), None)
+            (Charge::resumed(plan.asked(), key), None)
         }
         // A plan that asks nothing costs nothing.
         false if plan.budget().is_private() && plan.stages().is_empty() => {
-            (Paid::without_ledger(key), None)
+            (Charge::without_ledger(key), None)
         }
         false => pay(ledger, run, plan.asked(), key)?,
     };
@@ -212,11 +212,11 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let model = match there {
         Some(there) => {
             let rows = (&encoding, public.as_ref());
-            there.fit((&plan, &name), rows, &schema.unit, (paid, threads), &mut watch, save)?
+            there.fit((&plan, &name), rows, &schema.unit, (charge, threads), &mut watch, save)?
         }
         None => {
             let reads = FitInput { source: &source, public: public.as_ref(), encoding: &encoding };
-            let mut model = plan.fit_from(reads, &schema.unit, paid, threads, &mut watch)?;
+            let mut model = plan.fit_from(reads, &schema.unit, charge, threads, &mut watch)?;
             save(&mut model)?;
             model
         }

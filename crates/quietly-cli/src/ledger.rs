@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use quietly::{Budget, Key, Ledger, Paid, Run, Spending};
+use quietly::{Budget, Charge, Key, Ledger, Run, Spending};
 use serde_json::{Value, json};
 
 use crate::{args::Relation, error::Failure, parse::Number, tables::beside, terminal::Screen};
@@ -138,10 +138,10 @@ pub(crate) fn pay(
     run: Run,
     budget: Budget,
     key: Key,
-) -> Result<(Paid, Option<Receipt>), Failure> {
-    let Some(mut ledger) = ledger else { return Ok((Paid::without_ledger(key), None)) };
-    let paid = ledger.pay(&run, budget, key)?;
-    Ok((paid, Some(Receipt { ledger, run: run.name })))
+) -> Result<(Charge, Option<Receipt>), Failure> {
+    let Some(mut ledger) = ledger else { return Ok((Charge::without_ledger(key), None)) };
+    let charge = ledger.pay(&run, budget, key)?;
+    Ok((charge, Some(Receipt { ledger, run: run.name })))
 }
 
 /// Shows a ledger, or begins one.

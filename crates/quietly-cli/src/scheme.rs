@@ -10,19 +10,19 @@ use crate::{error::Failure, format, parse::Count};
 
 /// What is set by `account` and found by `calibrate`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Dial {
+pub(crate) enum NoiseParameter {
     Noise,
     Scale,
     EpsilonEach,
 }
 
-impl Dial {
+impl NoiseParameter {
     /// The flag without its dashes.
     pub(crate) fn flag(self) -> &'static str {
         match self {
-            Dial::Noise => "noise-multiplier",
-            Dial::Scale => "scale",
-            Dial::EpsilonEach => "epsilon-each",
+            NoiseParameter::Noise => "noise-multiplier",
+            NoiseParameter::Scale => "scale",
+            NoiseParameter::EpsilonEach => "epsilon-each",
         }
     }
 }
@@ -30,10 +30,10 @@ impl Dial {
 /// A flag and its value, as typed.
 pub(crate) type Flag = (&'static str, Value);
 
-/// A scheme with all flags read, but for the dial.
+/// A scheme with all flags read, but for the noise_parameter.
 pub(crate) struct Plan {
     pub(crate) name: &'static str,
-    pub(crate) dial: Dial,
+    pub(crate) noise_parameter: NoiseParameter,
     pub(crate) flags: Vec<Flag>,
     /// Said under the answer, where the answer may surprise.
     pub(crate) note: Option<&'static str>,
@@ -43,22 +43,22 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn new(
         name: &'static str,
-        dial: Dial,
+        noise_parameter: NoiseParameter,
         flags: Vec<Flag>,
         event: impl Fn(f64) -> Result<Event, Error> + 'static,
     ) -> Plan {
-        Plan { name, dial, flags, note: None, event: Box::new(event) }
+        Plan { name, noise_parameter, flags, note: None, event: Box::new(event) }
     }
 
-    /// The event at a setting of the dial.
+    /// The event at a setting of the noise_parameter.
     pub(crate) fn event(&self, setting: f64) -> Result<Event, Error> {
         (self.event)(setting)
     }
 
     /// The parameters as a JSON object.
     pub(crate) fn parameters(&self, setting: Option<f64>) -> Value {
-        let dial = setting.map(|x| (self.dial.flag(), format::json(x)));
-        let all = dial.into_iter().chain(self.flags.iter().cloned());
+        let noise_parameter = setting.map(|x| (self.noise_parameter.flag(), format::json(x)));
+        let all = noise_parameter.into_iter().chain(self.flags.iter().cloned());
         Value::Object(
             all.map(|(flag, value)| (flag.replace('-', "_"), value)).collect::<Map<_, _>>(),
         )
@@ -66,9 +66,9 @@ impl Plan {
 
     /// The flags as one would type them again.
     pub(crate) fn typed(&self, setting: Option<f64>) -> String {
-        let dial = setting.map(|x| (self.dial.flag(), format::json(x)));
+        let noise_parameter = setting.map(|x| (self.noise_parameter.flag(), format::json(x)));
         let mut text = self.name.to_string();
-        for (flag, value) in self.flags.iter().cloned().chain(dial) {
+        for (flag, value) in self.flags.iter().cloned().chain(noise_parameter) {
             match value {
                 Value::Bool(_) => text.push_str(&format!(" --{flag}")),
                 Value::Array(items) => {
@@ -111,13 +111,13 @@ fn in_all(steps: u64, epochs: u64) -> Result<(), Error> {
 /// A scheme that has no flag but how often it is run.
 fn repeated(
     name: &'static str,
-    dial: Dial,
+    noise_parameter: NoiseParameter,
     steps: &Count,
     event: fn(f64) -> Result<Event, Error>,
 ) -> Result<Plan, Failure> {
     let flags = vec![("steps", steps.json())];
     let steps = steps.get("steps")?;
-    Ok(Plan::new(name, dial, flags, move |setting| event(setting)?.repeat(steps)))
+    Ok(Plan::new(name, noise_parameter, flags, move |setting| event(setting)?.repeat(steps)))
 }
 
 /// A scheme of some steps that make a pass, and of passes.
@@ -129,7 +129,7 @@ fn in_passes(
     let flags = vec![("steps", steps.json()), ("epochs", epochs.json())];
     let (steps, epochs) = (steps.get("steps")?, epochs.get("epochs")?);
     in_all(steps, epochs)?;
-    Ok(Plan::new(name, Dial::Noise, flags, move |noise| {
+    Ok(Plan::new(name, NoiseParameter::Noise, flags, move |noise| {
         event(steps, noise)?.repeat(epochs).map_err(called("steps", "epochs"))
     }))
 }
@@ -149,7 +149,7 @@ pub(crate) struct Gaussian {
 
 impl Scheme for Gaussian {
     fn plan(&self) -> Result<Plan, Failure> {
-        repeated("gaussian", Dial::Noise, &self.steps, Event::gaussian)
+        repeated("gaussian", NoiseParameter::Noise, &self.steps, Event::gaussian)
     }
 }
 
@@ -163,7 +163,7 @@ pub(crate) struct Laplace {
 
 impl Scheme for Laplace {
     fn plan(&self) -> Result<Plan, Failure> {
-        repeated("laplace", Dial::Scale, &self.steps, Event::laplace)
+        repeated("laplace", NoiseParameter::Scale, &self.steps, Event::laplace)
     }
 }
 
@@ -177,7 +177,7 @@ pub(crate) struct Exponential {
 
 impl Scheme for Exponential {
     fn plan(&self) -> Result<Plan, Failure> {
-        repeated("exponential", Dial::EpsilonEach, &self.steps, |each| {
+        repeated("exponential", NoiseParameter::EpsilonEach, &self.steps, |each| {
             Event::exponential(each).map_err(called("epsilon", "epsilon-each"))
         })
     }
@@ -198,7 +198,7 @@ impl Scheme for Poisson {
     fn plan(&self) -> Result<Plan, Failure> {
         let (rate, steps) = (self.sampling_rate.0, self.steps.get("steps")?);
         let flags = vec![("sampling-rate", format::json(rate)), ("steps", self.steps.json())];
-        Ok(Plan::new("poisson", Dial::Noise, flags, move |noise| {
+        Ok(Plan::new("poisson", NoiseParameter::Noise, flags, move |noise| {
             Event::poisson(rate, noise)?.repeat(steps)
         }))
     }
@@ -227,7 +227,7 @@ impl Scheme for FixedSize {
             ("batch", self.batch.json()),
             ("steps", self.steps.json()),
         ];
-        Ok(Plan::new("fixed-size", Dial::Noise, flags, move |noise| {
+        Ok(Plan::new("fixed-size", NoiseParameter::Noise, flags, move |noise| {
             Event::fixed_size(records, batch, noise)?.repeat(steps)
         }))
     }
@@ -257,7 +257,7 @@ impl Scheme for RandomAllocation {
             ("select", self.select.json()),
             ("epochs", self.epochs.json()),
         ];
-        Ok(Plan::new("random-allocation", Dial::Noise, flags, move |noise| {
+        Ok(Plan::new("random-allocation", NoiseParameter::Noise, flags, move |noise| {
             Event::random_allocation(steps, select, noise)?
                 .repeat(epochs)
                 .map_err(called("steps", "epochs"))
@@ -314,7 +314,7 @@ mod tests {
             ("full", true.into()),
             ("bands", vec![1.0, 0.5].into()),
         ];
-        let plan = Plan::new("poisson", Dial::Noise, flags, Event::gaussian);
+        let plan = Plan::new("poisson", NoiseParameter::Noise, flags, Event::gaussian);
         assert_eq!(
             plan.typed(Some(118.0)),
             "poisson --sampling-rate 0.01 --full --bands 1,0.5 --noise-multiplier 118"

@@ -3,7 +3,7 @@ mod run;
 
 fn fitting() -> Result<(), quietly::Error> {
     // README
-    use quietly::{Budget, Encoding, Key, Link, Paid, ReadOptions, Regression, Schema, Source};
+    use quietly::{Budget, Charge, Encoding, Key, Link, ReadOptions, Regression, Schema, Source};
     use std::ops::ControlFlow;
 
     let schema = Schema::read("clinic.schema.toml")?;
@@ -15,8 +15,8 @@ fn fitting() -> Result<(), quietly::Error> {
     println!("{plan}"); // nothing has been read yet
 
     let quiet = &mut |_| ControlFlow::Continue(());
-    let paid = Paid::without_ledger(Key::from_os()?); // or Ledger::pay, which adds up
-    let model = plan.fit(&source, &encoding, &schema.unit, paid, 2, quiet)?;
+    let charge = Charge::without_ledger(Key::from_os()?); // or Ledger::pay, which adds up
+    let model = plan.fit(&source, &encoding, &schema.unit, charge, 2, quiet)?;
     println!("{}", model.certificate);
     // README
     Ok(())

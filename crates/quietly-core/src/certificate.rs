@@ -332,8 +332,8 @@ impl Certificate {
             (Mechanism::Gaussian { noise }, _) => {
                 format!("Gaussian mechanism, noise multiplier {noise:.4}")
             }
-            (Mechanism::CorrelatedGaussian { noise, mixing }, _) => {
-                format!("correlated Gaussian mechanism, noise multiplier {noise:.4}, {mixing}")
+            (Mechanism::CorrelatedGaussian { noise, correlation }, _) => {
+                format!("correlated Gaussian mechanism, noise multiplier {noise:.4}, {correlation}")
             }
             (Mechanism::Laplace { scale }, _) => {
                 format!("Laplace mechanism, scale {scale:.4} times the 1-norm sensitivity")

@@ -27,7 +27,7 @@ use self::{
     decimal::Decimal,
     lines::{FORMAT, Head, Kind, Line, plain, read, written},
 };
-use crate::{budget::Budget, disk, error::Error, group::Group, paid::Paid};
+use crate::{budget::Budget, charge::Charge, disk, error::Error, group::Group};
 
 pub use self::lines::digest;
 
@@ -312,9 +312,9 @@ impl Ledger {
     /// # Errors
     ///
     /// As [`charge_run`](Self::charge_run).
-    pub fn pay(&mut self, run: &Run, budget: Budget, key: Key) -> Result<Paid, Error> {
+    pub fn pay(&mut self, run: &Run, budget: Budget, key: Key) -> Result<Charge, Error> {
         self.charge_run(run, budget)?;
-        Ok(Paid::charged(budget, key))
+        Ok(Charge::charged(budget, key))
     }
 
     /// Writes down that a run has ended: to be called when its result is safe.

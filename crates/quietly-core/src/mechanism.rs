@@ -6,14 +6,14 @@ use quietly_accounting::{DerivativeBound, Event, Neighbours, Participation};
 use serde::{Deserialize, Serialize};
 
 use self::pure::up;
-pub use self::{mixing::Correlation, sampler::Sampler};
-pub use self::{pure::pure_epsilon, sound::goes_with};
+pub use self::{correlation::Correlation, sampler::Sampler};
+pub use self::{pure::pure_epsilon, validity::goes_with};
 use crate::{budget::Budget, error::Error};
 
-mod mixing;
+mod correlation;
 mod pure;
 mod sampler;
-mod sound;
+mod validity;
 
 /// A kind of question and its noise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub enum Mechanism {
         noise: f64,
         /// How it is mixed.
         #[serde(flatten)]
-        mixing: Correlation,
+        correlation: Correlation,
     },
     /// A sum with exact discrete Laplace noise: its scale over what one row can add in the 1-norm.
     Laplace {
@@ -53,10 +53,10 @@ pub enum Mechanism {
         noise: f64,
         /// The largest second derivative of one row over the objective's strong convexity.
         #[serde(rename = "smoothness")]
-        bend: f64,
-        /// What is known of slopes.
+        smoothness: f64,
+        /// What is known of derivatives.
         #[serde(flatten)]
-        slopes: DerivativeBound,
+        derivative: DerivativeBound,
     },
     /// A mechanism that is proven to be (ε, δ)-differentially private, under either relation.
     ApproximateDp {
@@ -91,8 +91,8 @@ impl PlannedRelease {
     }
 
     /// The same with noise that is mixed from step to step.
-    pub fn mixed(purpose: &str, noise: f64, mixing: Correlation) -> Self {
-        let mechanism = Mechanism::CorrelatedGaussian { noise, mixing };
+    pub fn mixed(purpose: &str, noise: f64, correlation: Correlation) -> Self {
+        let mechanism = Mechanism::CorrelatedGaussian { noise, correlation };
         PlannedRelease { purpose: purpose.into(), mechanism, times: 1 }
     }
 
@@ -103,8 +103,13 @@ impl PlannedRelease {
     }
 
     /// The minimiser of a tilted objective, asked once.
-    pub fn objective(purpose: &str, noise: f64, bend: f64, slopes: DerivativeBound) -> Self {
-        let mechanism = Mechanism::ObjectivePerturbation { noise, bend, slopes };
+    pub fn objective(
+        purpose: &str,
+        noise: f64,
+        smoothness: f64,
+        derivative: DerivativeBound,
+    ) -> Self {
+        let mechanism = Mechanism::ObjectivePerturbation { noise, smoothness, derivative };
         PlannedRelease { purpose: purpose.into(), mechanism, times: 1 }
     }
 
@@ -131,8 +136,8 @@ impl PlannedRelease {
         let once = match self.mechanism {
             Mechanism::Gaussian { noise } => Event::gaussian(noise)?,
             // Asked for once a step.
-            Mechanism::CorrelatedGaussian { noise, mixing } => {
-                return mixing.event(Participation::FullBatch, steps, noise);
+            Mechanism::CorrelatedGaussian { noise, correlation } => {
+                return correlation.event(Participation::FullBatch, steps, noise);
             }
             // Under the dearer relation. Not as the continuous law: between lattice points the discrete one leaks a little more.
             Mechanism::Laplace { scale } => Event::approximate_dp(up(2.0 / scale), 0.0)?,
@@ -140,8 +145,8 @@ impl PlannedRelease {
                 Event::exponential_with(add_remove, replace_one)?
             }
             Mechanism::ApproximateDp { epsilon, delta } => Event::approximate_dp(epsilon, delta)?,
-            Mechanism::ObjectivePerturbation { noise, bend, slopes } => {
-                Event::objective_perturbation(noise, bend, slopes)?
+            Mechanism::ObjectivePerturbation { noise, smoothness, derivative } => {
+                Event::objective_perturbation(noise, smoothness, derivative)?
             }
         };
         Ok(once.repeat(self.times)?.repeat(steps)?)
@@ -183,7 +188,7 @@ pub struct Stage {
 /// If no planner makes such stages for the sampler, or nobody can price them.
 pub fn event(sampler: Sampler, stages: &[Stage]) -> Result<Event, Error> {
     let full = |stage: &Stage| stage.all_rows || sampler == Sampler::FullBatch;
-    sound::sound(sampler, stages)?;
+    validity::check_stages(sampler, stages)?;
     let (every, some): (Vec<&Stage>, Vec<&Stage>) = stages.iter().partition(|stage| full(stage));
     let sampled = sampler.event(&some)?;
     let mut events: Vec<Event> =
@@ -203,13 +208,13 @@ fn descent(sampler: Sampler, stages: &[&Stage]) -> Result<Event, Error> {
             Ok(Event::fixed_size(rows, batch, noise)?.repeat(*steps)?)
         }
         (Mechanism::Gaussian { .. } | Mechanism::CorrelatedGaussian { .. }, _) => {
-            let (noise, mixing) = match mechanism {
-                Mechanism::CorrelatedGaussian { noise, mixing } => (noise, mixing),
+            let (noise, correlation) = match mechanism {
+                Mechanism::CorrelatedGaussian { noise, correlation } => (noise, correlation),
                 Mechanism::Gaussian { noise } => (noise, Correlation::Lambda { lambda: 0.0 }),
                 _ => unreachable!("sums only"),
             };
             let participation = sampler.participation().expect("a sampler of descents");
-            mixing.event(participation, *steps, noise)
+            correlation.event(participation, *steps, noise)
         }
         _ => panic!("a descent asks for sums"),
     }
@@ -299,7 +304,7 @@ pub fn one_sum(purpose: &str, budget: Budget) -> Result<Vec<Stage>, Error> {
 /// pairs of probabilities that far apart the symmetric one is farthest apart in Φ⁻¹. Above 100 it is not computed, and any
 /// budget is too small.
 pub fn selection_mu(epsilon: f64) -> f64 {
-    if !(0.0..=sound::DEAREST_CHOICE).contains(&epsilon) {
+    if !(0.0..=validity::MOST_EPSILON).contains(&epsilon) {
         return f64::INFINITY;
     }
     // By the upper tail: 1/(1 + e^(-ε/2)) itself rounds to one where ε is above 73.
@@ -328,11 +333,11 @@ pub fn selection_epsilon(mu: f64) -> f64 {
     let near = 2.0 * (libm::erfc(-half) / libm::erfc(half)).ln();
     let (mut low, mut high) = (near * (1.0 - 1e-8), near);
     let is_between = low > 0.0
-        && high < sound::DEAREST_CHOICE
+        && high < validity::MOST_EPSILON
         && selection_mu(low) <= mu
         && selection_mu(high) > mu;
     if !is_between {
-        (low, high) = (0.0, sound::DEAREST_CHOICE);
+        (low, high) = (0.0, validity::MOST_EPSILON);
     }
     loop {
         let middle = 0.5 * (low + high);

@@ -226,8 +226,8 @@ fn alike(a: &PlannedRelease, b: &PlannedRelease) -> bool {
     let kind = |c: &PlannedRelease| discriminant(&c.mechanism);
     // What is known of derivatives is the loss's business, and how noise is correlated the network's.
     let like = |c: &PlannedRelease| match c.mechanism {
-        Mechanism::ObjectivePerturbation { slopes, .. } => (Some(slopes), None),
-        Mechanism::CorrelatedGaussian { mixing, .. } => (None, Some(mixing)),
+        Mechanism::ObjectivePerturbation { derivative, .. } => (Some(derivative), None),
+        Mechanism::CorrelatedGaussian { correlation, .. } => (None, Some(correlation)),
         _ => (None, None),
     };
     let same = kind(a) == kind(b) && like(a) == like(b);

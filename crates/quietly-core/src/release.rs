@@ -394,12 +394,12 @@ impl Releaser {
         #[cfg(any(test, feature = "witness"))]
         self.see(purpose, &mut sum, Some(bound));
         let (mechanism, stream, step) = self.enter(purpose);
-        let Mechanism::CorrelatedGaussian { noise, mixing } = mechanism else {
+        let Mechanism::CorrelatedGaussian { noise, correlation } = mechanism else {
             panic!("{purpose} is not planned with mixed noise");
         };
         let scale = above(noise * bound);
         assert!(scale <= MOST_NOISE, "a lattice with room for the noise");
-        let noise = CorrelatedNoise::toeplitz(scale, &mixing.coefficients()?)?;
+        let noise = CorrelatedNoise::toeplitz(scale, &correlation.coefficients()?)?;
         noise.add_threads(stream, step, &mut sum, threads)?;
         Ok((sum.iter().map(|&s| s as f64 * unit).collect(), scale * unit))
     }

@@ -93,12 +93,13 @@ impl Constants {
 
 fn bounds(loss: Loss, domain: &Domain, weights: &Norms) -> Constants {
     let (row, reach) = (domain.longest(), weights.reach(domain));
-    let smooth = loss.is_smooth().then(|| up(loss.most_bend(domain.target, reach) * row * row));
+    let smooth =
+        loss.is_smooth().then(|| up(loss.smoothness_bound(domain.target, reach) * row * row));
     if let Loss::Softmax { classes } = loss {
         let lipschitz = up(SQRT_2 * row * most_wrong(classes, domain, weights));
         return Constants { lipschitz, diameter: 2.0 * lipschitz, smooth };
     }
-    let push = |u: f64| loss.push(domain.target, u);
+    let push = |u: f64| loss.derivative_bound(domain.target, u);
     let lipschitz = up(push(reach) * row);
     let mut diameter = 2.0 * lipschitz;
     // If rows across the weights are pushed as hard as any, two opposite ones differ by 2L.
@@ -116,7 +117,7 @@ fn bounds(loss: Loss, domain: &Domain, weights: &Norms) -> Constants {
 }
 
 /// The largest probability that softmax can give to the wrong classes together. Times √2 it bounds
-/// the slopes' norm: (1 - p)² for the right class, and at most as much for all others.
+/// the derivatives' norm: (1 - p)² for the right class, and at most as much for all others.
 ///
 /// No score is further above another than `gap`: ‖wₖ - wⱼ‖ is at most the L1 norm of all weights,
 /// √2 times their L2 norm and twice their largest.
@@ -200,8 +201,9 @@ mod tests {
                 row(&mut next[6..9]);
                 next[9..].iter_mut().for_each(|y| *y = targets(*y));
                 let (w, x, z) = (&next[..3], &next[3..6], &next[6..9]);
-                let slopes = [loss.slope(dot(w, x), next[9]), loss.slope(dot(w, z), next[10])];
-                let apart = x.iter().zip(z).map(|(x, z)| slopes[0] * x - slopes[1] * z);
+                let derivatives =
+                    [loss.derivative(dot(w, x), next[9]), loss.derivative(dot(w, z), next[10])];
+                let apart = x.iter().zip(z).map(|(x, z)| derivatives[0] * x - derivatives[1] * z);
                 let apart = apart.map(|d| d * d).sum::<f64>().sqrt();
                 if apart >= best {
                     (here, best) = (next, apart);
@@ -263,9 +265,9 @@ mod tests {
         assert!(bound.lipschitz < 0.97 * SQRT_2 && bound.smooth.unwrap() < 0.5001);
         let gradient = |w: &[f64], x: &[f64], class: usize| {
             let scores: Vec<f64> = w.chunks(2).map(|w| dot(w, x)).collect();
-            let mut slopes = [0.0; 3];
-            loss.slopes_of(&scores, class, &mut slopes);
-            slopes.iter().flat_map(|s| x.iter().map(move |x| s * x)).collect::<Vec<_>>()
+            let mut derivatives = [0.0; 3];
+            loss.derivatives_of(&scores, class, &mut derivatives);
+            derivatives.iter().flat_map(|s| x.iter().map(move |x| s * x)).collect::<Vec<_>>()
         };
         let size = |v: &[f64]| dot(v, v).sqrt();
         let less = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>();
@@ -291,7 +293,7 @@ mod tests {
         let everywhere = Set::Everything.norms(3);
         let error = constants(Loss::Fourth, &ROUND, &everywhere).unwrap_err().to_string();
         assert!(error.contains("give a constraint and its radius"), "{error}");
-        // A loss of bounded slope needs no bounded set.
+        // A loss of bounded derivative needs no bounded set.
         let open = constants(Loss::Logistic, &ROUND, &everywhere).unwrap();
         assert!((open.diameter - 2.0).abs() < 1e-9 && open.smooth == Some(up(0.25)));
         assert!(constants(Loss::Squared, &Domain { l2: f64::NAN, ..ROUND }, &L2.norms(3)).is_err());
@@ -300,7 +302,7 @@ mod tests {
     }
 
     /// A radius that was just released needs new constants, so they must cost next to nothing: 1e5
-    /// slopes are about two milliseconds. Counted, because a clock depends on who else is there.
+    /// derivatives are about two milliseconds. Counted, because a clock depends on who else is there.
     #[test]
     fn constants_are_cheap_for_any_radius() {
         let calls = std::cell::Cell::new(0);
@@ -310,10 +312,10 @@ mod tests {
                     calls.set(0);
                     let counted = |u: f64| {
                         calls.set(calls.get() + 1);
-                        loss.push(1.0, u)
+                        loss.derivative_bound(1.0, u)
                     };
                     let found = Rows { l1, l2: 1.0 }.spread(counted, radius);
-                    assert!(found >= loss.push(1.0, radius), "{loss:?} {radius}");
+                    assert!(found >= loss.derivative_bound(1.0, radius), "{loss:?} {radius}");
                     assert!(calls.get() < 100_000, "{loss:?} {radius} {l1} {}", calls.get());
                 }
             }

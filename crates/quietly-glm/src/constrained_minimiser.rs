@@ -26,10 +26,10 @@ fn rounding(size: usize, radius: f64) -> f64 {
 
 impl Terms {
     /// A distance that 53 bits can show within a set whose points are no longer than `radius`.
-    pub fn least_distance_within(&self, rows: f64, radius: f64, tilt: f64) -> f64 {
+    pub fn least_distance_within(&self, rows: f64, radius: f64, linear_term: f64) -> f64 {
         let all = self.size * self.glm.outputs();
-        let projection = 2.0 * self.steepest(rows) * rounding(all, radius);
-        2.0 * self.least_distance(rows, radius, tilt) + 4.0 * projection / self.strong
+        let projection = 2.0 * self.derivative_bound(rows) * rounding(all, radius);
+        2.0 * self.least_distance(rows, radius, linear_term) + 4.0 * projection / self.strong
     }
 }
 
@@ -44,10 +44,10 @@ impl Objective<'_> {
         near: f64,
         keep_on: &mut dyn FnMut(u64) -> Result<(), E>,
     ) -> Result<Near, E> {
-        let most = self.terms.steepest(self.rows.len() as f64);
+        let most = self.terms.derivative_bound(self.rows.len() as f64);
         let strong = self.terms.strong;
-        let rounding = rounding(self.tilt.len(), radius);
-        let mut w = set.center(self.tilt.len());
+        let rounding = rounding(self.linear_term.len(), radius);
+        let mut w = set.center(self.linear_term.len());
         let (mut g, mut error) = self.gradient(&w);
         let (mut step, mut passes) = (1.0 / most, 0);
         let enough = TRIES
@@ -114,7 +114,7 @@ mod tests {
                 terms,
                 examples: &examples,
                 rows: 0..300,
-                tilt: &[1.0, -30.0, 5.0, 0.0, 9.0],
+                linear_term: &[1.0, -30.0, 5.0, 0.0, 9.0],
             };
             for set in &sets {
                 let near = terms.least_distance_within(300.0, 100.0, 100.0).max(1e-10);
@@ -122,7 +122,7 @@ mod tests {
                     .minimise_within::<()>(set, 0.0, 100.0, near, &mut |_| Ok(()))
                     .unwrap();
                 let mut w = set.center(5);
-                let step = 1.0 / terms.steepest(300.0);
+                let step = 1.0 / terms.derivative_bound(300.0);
                 for _ in 0..3000 {
                     let (g, _) = objective.gradient(&w);
                     w.iter_mut().zip(g).for_each(|(w, g)| *w -= step * g);

@@ -9,7 +9,7 @@ use quietly_engine::kernels::{SimdBlock, dispatch};
 pub use self::{
     parts::in_parts,
     row::Row,
-    sums::{Slopes, rounding},
+    sums::{Derivatives, rounding},
 };
 
 mod clipped_gradient_sum;

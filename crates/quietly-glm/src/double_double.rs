@@ -111,7 +111,7 @@ impl Double {
     }
 
     /// The nearest number within [lo, hi].
-    pub fn held(self, lo: f64, hi: f64) -> Double {
+    pub fn clamp(self, lo: f64, hi: f64) -> Double {
         let beyond = |x: f64| self.hi - x + self.lo;
         match (beyond(lo) < 0.0, beyond(hi) > 0.0) {
             (true, _) => lo.into(),

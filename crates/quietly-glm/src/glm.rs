@@ -1,19 +1,19 @@
 //! A loss with the constants that its privacy rests on, made true for every score.
 //!
-//! Slopes are held to ±`steepest`. A slope that never decreases, held to an interval, never decreases: what is minimised is
+//! Derivatives are held to ±`derivative_bound`. A derivative that never decreases, held to an interval, never decreases: what is minimised is
 //! the loss continued by straight lines, convex and as smooth as before (docs/spec/convex.md#2.7). No row
 //! and no weights can make a
-//! gradient longer than `steepest` times the row.
+//! gradient longer than `derivative_bound` times the row.
 use super::{double_double::Double, loss::Loss};
 
-/// A loss, bounded in slope and in bend.
+/// A loss, bounded in derivative and in bend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Glm {
     pub loss: Loss,
-    /// What no slope exceeds; for several outputs, no vector of slopes.
-    pub steepest: f64,
+    /// What no derivative exceeds; for several outputs, no vector of derivatives.
+    pub derivative_bound: f64,
     /// What no second derivative exceeds.
-    pub bend: f64,
+    pub smoothness: f64,
 }
 
 impl Glm {
@@ -22,71 +22,75 @@ impl Glm {
         self.loss.outputs()
     }
 
-    /// Turns scores into slopes.
+    /// Turns scores into derivatives.
     #[inline(always)]
-    pub fn slopes(&self, scores: &mut [f64], y: f64) {
+    pub fn derivatives(&self, scores: &mut [f64], y: f64) {
         match (self.loss, &mut *scores) {
             (Loss::Softmax { .. }, scores) => {
                 let given = scores.to_vec();
-                self.loss.slopes_of(&given, y as usize, scores);
+                self.loss.derivatives_of(&given, y as usize, scores);
             }
-            (loss, [u]) => *u = self.held(loss.slope(*u, y)),
+            (loss, [u]) => *u = self.clipped(loss.derivative(*u, y)),
             _ => unreachable!("one score"),
         }
     }
 
     /// The same for some rows, one after the other.
     #[inline(always)]
-    pub fn slopes_of_rows(&self, scores: &mut [f64], targets: &[f64]) {
+    pub fn derivatives_of_rows(&self, scores: &mut [f64], targets: &[f64]) {
         if let Loss::Softmax { classes } = self.loss {
             let rows = scores.chunks_exact_mut(classes).zip(targets);
-            return rows.filter(|(_, y)| !y.is_nan()).for_each(|(row, y)| self.slopes(row, *y));
+            return rows
+                .filter(|(_, y)| !y.is_nan())
+                .for_each(|(row, y)| self.derivatives(row, *y));
         }
         let rows = scores.iter_mut().zip(targets);
         match self.loss {
             // On its own, so that rows are worked on side by side.
             Loss::Logistic => {
                 for (u, y) in rows {
-                    *u = self.held(Loss::Logistic.slope(*u, *y));
+                    *u = self.clipped(Loss::Logistic.derivative(*u, *y));
                 }
             }
             loss => {
                 for (u, y) in rows {
-                    *u = self.held(loss.slope(*u, *y));
+                    *u = self.clipped(loss.derivative(*u, *y));
                 }
             }
         }
     }
 
     #[inline(always)]
-    fn held(&self, slope: f64) -> f64 {
-        slope.max(-self.steepest).min(self.steepest)
+    fn clipped(&self, derivative: f64) -> f64 {
+        derivative.max(-self.derivative_bound).min(self.derivative_bound)
     }
 
     /// The second derivative in the scores, row by row: for speed alone, so that corners do not matter.
-    pub fn bends(&self, scores: &[f64], y: f64, out: &mut [f64]) {
+    pub fn second_derivatives(&self, scores: &[f64], y: f64, out: &mut [f64]) {
         match (self.loss, scores) {
             (Loss::Softmax { classes }, scores) => {
                 let mut p = vec![0.0; classes];
-                self.loss.slopes_of(scores, y as usize, &mut p);
+                self.loss.derivatives_of(scores, y as usize, &mut p);
                 p[y as usize] += 1.0;
                 for (k, out) in out.iter_mut().enumerate() {
                     let (a, b) = (k / classes, k % classes);
                     *out = if a == b { p[a] } else { 0.0 } - p[a] * p[b];
                 }
             }
-            (loss, [u]) if loss.slope(*u, y).abs() < self.steepest => out[0] = loss.bend(*u, y),
+            (loss, [u]) if loss.derivative(*u, y).abs() < self.derivative_bound => {
+                out[0] = loss.second_derivative(*u, y)
+            }
             _ => out[0] = 0.0,
         }
     }
 
-    /// Turns scores into slopes, good to 2⁻⁸⁰ of `steepest`.
-    pub fn slopes_in_double(&self, scores: &mut [Double], y: f64) {
+    /// Turns scores into derivatives, good to 2⁻⁸⁰ of `derivative_bound`.
+    pub fn derivatives_in_double(&self, scores: &mut [Double], y: f64) {
         if let Loss::Softmax { .. } = self.loss {
             return softmax(scores, y as usize);
         }
-        let slope = self.loss.slope_in_double(scores[0], y);
-        scores[0] = slope.held(-self.steepest, self.steepest);
+        let derivative = self.loss.derivative_in_double(scores[0], y);
+        scores[0] = derivative.clamp(-self.derivative_bound, self.derivative_bound);
     }
 }
 

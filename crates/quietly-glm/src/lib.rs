@@ -5,7 +5,7 @@
 //! the longest gradient of ℓ, and the longest difference of two gradients of ℓ at one w. Neither
 //! sees r, which is the same for all records, nor any data.
 //!
-//! * [`Loss`] is q: its values, slopes and bends.
+//! * [`Loss`] is q: its values, derivatives and bends.
 //! * `constants` bounds the gradients, from what is public about rows and weights.
 //! * [`Set`] is where the weights live, and projects onto it; `BallIntersection` cuts a ball out of it.
 //! * [`Regulariser`] is r.

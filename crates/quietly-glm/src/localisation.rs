@@ -172,8 +172,8 @@ impl Localisation {
         if self == Localisation::PhasedErm && !problem.loss.is_smooth() {
             let mut work = 0.0;
             for phase in &phases {
-                let corner = phase.corner(problem, &parameters);
-                work += corner.check(parameters.constants.diameter)?;
+                let nonsmooth = phase.nonsmooth_sum(problem, &parameters);
+                work += nonsmooth.check(parameters.constants.diameter)?;
             }
             warnings.push(format!(
                 "the loss is nonsmooth: its minimisers need at most {work:.0e} products, and usually a hundredth of that."

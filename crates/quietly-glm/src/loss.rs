@@ -64,14 +64,14 @@ impl Loss {
             Loss::Fourth => r * r * r * r,
             Loss::Hinge => (1.0 - m).max(0.0),
             Loss::SmoothHinge { width } if m <= 1.0 - width => 1.0 - m,
-            Loss::SmoothHinge { width } => corner(1.0 - m, width),
+            Loss::SmoothHinge { width } => smoothed_corner(1.0 - m, width),
             Loss::Huber { width } if r.abs() <= width => r * r / 2.0,
             Loss::Huber { width } => width * (r.abs() - width / 2.0),
             Loss::Quantile { level } => (-level * r).max((1.0 - level) * r),
             Loss::SmoothQuantile { level, width } if r.abs() >= width => {
                 Loss::Quantile { level }.value(u, y)
             }
-            Loss::SmoothQuantile { level, width } => corner(r, width) - level * r,
+            Loss::SmoothQuantile { level, width } => smoothed_corner(r, width) - level * r,
             Loss::Margin => -m,
             Loss::Softmax { .. } => one_score_only(),
         }
@@ -81,7 +81,7 @@ impl Loss {
     ///
     /// It never decreases in u. For finite arguments it is never NaN, however large they are.
     #[inline(always)]
-    pub fn slope(self, u: f64, y: f64) -> f64 {
+    pub fn derivative(self, u: f64, y: f64) -> f64 {
         let (r, m) = (u - y, y * u);
         match self {
             Loss::Squared => 2.0 * r,
@@ -97,14 +97,14 @@ impl Loss {
         }
     }
 
-    /// The slope to more digits, good to 2⁻⁸⁰ of the steepest: a certified minimiser rests on it. Where the loss is not smooth
-    /// there is none, and the slope is as it is.
-    pub fn slope_in_double(self, u: Double, y: f64) -> Double {
+    /// The derivative to more digits, good to 2⁻⁸⁰ of the derivative_bound: a certified minimiser rests on it. Where the loss is not smooth
+    /// there is none, and the derivative is as it is.
+    pub fn derivative_in_double(self, u: Double, y: f64) -> Double {
         let one = Double::from(1.0);
         // From 0 to 1, as x goes from -width to width.
         let ramp = |x: Double, width: f64| {
             let at = (one + x * Double::from(width).recip()) * 0.5.into();
-            at.held(0.0, 1.0)
+            at.clamp(0.0, 1.0)
         };
         let (r, m) = (u - y.into(), u * y.into());
         match self {
@@ -112,17 +112,17 @@ impl Loss {
             Loss::Fourth => r * r * r * 4.0.into(),
             Loss::Logistic => -(Double::from(y) * falling(m)),
             Loss::SmoothHinge { width } => -(Double::from(y) * ramp(one - m, width)),
-            Loss::Huber { width } => r.held(-width, width),
+            Loss::Huber { width } => r.clamp(-width, width),
             Loss::SmoothQuantile { level, width } => ramp(r, width) - level.into(),
-            Loss::Hinge | Loss::Quantile { .. } | Loss::Margin => self.slope(u.hi, y).into(),
+            Loss::Hinge | Loss::Quantile { .. } | Loss::Margin => self.derivative(u.hi, y).into(),
             Loss::Softmax { .. } => one_score_only(),
         }
     }
 
     /// The second derivative in `u`: zero at corners and on straight lines.
-    pub fn bend(self, u: f64, y: f64) -> f64 {
+    pub fn second_derivative(self, u: f64, y: f64) -> f64 {
         let (r, m) = (u - y, y * u);
-        let inside = |x: f64, width: f64, bend: f64| if x.abs() < width { bend } else { 0.0 };
+        let inside = |x: f64, width: f64, value: f64| if x.abs() < width { value } else { 0.0 };
         match self {
             Loss::Squared => 2.0,
             Loss::Logistic => y * y * logistic(m) * logistic(-m),
@@ -135,8 +135,8 @@ impl Loss {
         }
     }
 
-    /// The slopes that target `y` allows, over all scores: from, to.
-    pub fn slope_range(self, y: f64) -> (f64, f64) {
+    /// The derivatives that target `y` allows, over all scores: from, to.
+    pub fn derivative_range(self, y: f64) -> (f64, f64) {
         match self {
             Loss::Squared | Loss::Fourth => (f64::NEG_INFINITY, f64::INFINITY),
             Loss::Logistic | Loss::Hinge | Loss::SmoothHinge { .. } => (-y.max(0.0), -y.min(0.0)),
@@ -147,8 +147,8 @@ impl Loss {
         }
     }
 
-    /// φ of [`spread`](super::gradient_diameter): the largest slope away from a target within ±`target` at score `u`, or zero.
-    pub fn push(self, target: f64, u: f64) -> f64 {
+    /// φ of [`spread`](super::gradient_diameter): the largest derivative away from a target within ±`target` at score `u`, or zero.
+    pub fn derivative_bound(self, target: f64, u: f64) -> f64 {
         let far = (target + u).max(0.0);
         match self {
             Loss::Squared => 2.0 * far,
@@ -166,7 +166,7 @@ impl Loss {
     }
 
     /// The largest second derivative for targets within ±`target` and scores within ±`reach`; infinite at corners.
-    pub fn most_bend(self, target: f64, reach: f64) -> f64 {
+    pub fn smoothness_bound(self, target: f64, reach: f64) -> f64 {
         match self {
             Loss::Squared => 2.0,
             Loss::Fourth => 12.0 * (target + reach) * (target + reach),
@@ -192,7 +192,7 @@ impl Loss {
         }
     }
 
-    /// Whether the target alone says which way the score should go: slope · y ≤ 0 always.
+    /// Whether the target alone says which way the score should go: derivative · y ≤ 0 always.
     pub fn sign_known(self) -> bool {
         self.needs_labels() && self.outputs() == 1
     }
@@ -202,7 +202,7 @@ impl Loss {
         if let Loss::Softmax { classes } = self { classes } else { 1 }
     }
 
-    /// Whether slopes are continuous, so that gradient steps need not shrink.
+    /// Whether derivatives are continuous, so that gradient steps need not shrink.
     pub fn is_smooth(self) -> bool {
         !matches!(self, Loss::Hinge | Loss::Quantile { .. })
     }
@@ -294,11 +294,11 @@ fn ramp(x: f64, width: f64) -> f64 {
 }
 
 /// The integral of [`ramp`] for x ≤ width.
-fn corner(x: f64, width: f64) -> f64 {
+fn smoothed_corner(x: f64, width: f64) -> f64 {
     let part = (x / width).max(-1.0) + 1.0;
     0.25 * width * part * part
 }
 
 fn one_score_only() -> ! {
-    panic!("softmax has a score for every class: use `value_of` and `slopes_of`")
+    panic!("softmax has a score for every class: use `value_of` and `derivatives_of`")
 }

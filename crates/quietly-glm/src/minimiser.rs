@@ -45,7 +45,7 @@ pub struct Objective<'a> {
     /// Which of them.
     pub rows: Range<usize>,
     /// b.
-    pub tilt: &'a [f64],
+    pub linear_term: &'a [f64],
 }
 
 /// A point, and how far argmin J can be from it.
@@ -57,25 +57,25 @@ pub struct Near {
 impl Terms {
     /// β: what the second derivative of a row does not exceed.
     pub fn smooth(&self) -> f64 {
-        self.glm.bend * self.radius * self.radius
+        self.glm.smoothness * self.radius * self.radius
     }
 
     /// nβ + Λ, and what the power term adds.
-    pub fn steepest(&self, rows: f64) -> f64 {
-        rows * self.smooth() + self.strong + self.power_term.bend
+    pub fn derivative_bound(&self, rows: f64) -> f64 {
+        rows * self.smooth() + self.strong + self.power_term.smoothness
     }
 
     /// By how much rounding may move ∇J, for so many rows, weights of this norm and b of that.
-    pub fn rounding(&self, rows: f64, weights: f64, tilt: f64) -> f64 {
+    pub fn rounding(&self, rows: f64, weights: f64, linear_term: f64) -> f64 {
         // A power, its root and products err by less than 8u of the power term's gradient.
-        let others = (self.strong + self.power_term.bend) * weights + tilt;
+        let others = (self.strong + self.power_term.smoothness) * weights + linear_term;
         let sum = design_matrix::rounding(self.glm, self.radius, self.size, rows, weights);
-        sum + 4.0 * f64::EPSILON * (2.0 * others + rows * self.radius * self.glm.steepest)
+        sum + 4.0 * f64::EPSILON * (2.0 * others + rows * self.radius * self.glm.derivative_bound)
     }
 
     /// A distance that 53 bits can show.
-    pub fn least_distance(&self, rows: f64, weights: f64, tilt: f64) -> f64 {
-        4.0 * self.rounding(rows, weights, tilt) / self.strong
+    pub fn least_distance(&self, rows: f64, weights: f64, linear_term: f64) -> f64 {
+        4.0 * self.rounding(rows, weights, linear_term) / self.strong
     }
 }
 
@@ -87,17 +87,20 @@ impl Objective<'_> {
     /// ∇J, and by how much it may err.
     pub(super) fn gradient(&self, w: &[f64]) -> (Vec<f64>, f64) {
         let mut g = self.examples.gradient(self.terms.glm, w, self.rows.clone());
-        g.iter_mut().zip(w).zip(self.tilt).for_each(|((g, w), b)| *g += self.terms.strong * w + b);
+        g.iter_mut()
+            .zip(w)
+            .zip(self.linear_term)
+            .for_each(|((g, w), b)| *g += self.terms.strong * w + b);
         self.terms.power_term.add_gradient(w, &mut g);
-        (g, self.terms.rounding(self.count(), norm(w), norm(self.tilt)))
+        (g, self.terms.rounding(self.count(), norm(w), norm(self.linear_term)))
     }
 
     fn gradient_in_double(&self, w: &[Double]) -> (Vec<Double>, f64) {
         let (mut g, error) = self.examples.gradient_in_double(self.terms.glm, w, self.rows.clone());
         let strong = Double::from(self.terms.strong);
         let ws: Vec<f64> = w.iter().map(|w| w.hi).collect();
-        let size = self.terms.strong * norm(&ws) + norm(self.tilt);
-        for ((g, w), b) in g.iter_mut().zip(w).zip(self.tilt) {
+        let size = self.terms.strong * norm(&ws) + norm(self.linear_term);
+        for ((g, w), b) in g.iter_mut().zip(w).zip(self.linear_term) {
             *g = *g + strong * *w + Double::from(*b);
         }
         (g, error + size * 2f64.powi(-96))
@@ -130,7 +133,7 @@ impl Objective<'_> {
         near: f64,
         keep_on: &mut dyn FnMut(u64) -> Result<(), E>,
     ) -> Result<(Near, Option<Factor>, u64), E> {
-        self.descend_from(vec![0.0; self.tilt.len()], near, keep_on)
+        self.descend_from(vec![0.0; self.linear_term.len()], near, keep_on)
     }
 
     /// The same, from a point.
@@ -163,19 +166,20 @@ impl Objective<'_> {
                 refreshed += 1;
             }
             let mut direction = self.direction(&g, &memory, &factor);
-            let mut slope = dot(&g, &direction);
-            if slope.is_nan() || slope >= 0.0 {
+            let mut derivative = dot(&g, &direction);
+            if derivative.is_nan() || derivative >= 0.0 {
                 memory.clear();
-                direction = g.iter().map(|g| -g / (self.terms.steepest(self.count()))).collect();
-                slope = dot(&g, &direction);
+                direction =
+                    g.iter().map(|g| -g / (self.terms.derivative_bound(self.count()))).collect();
+                derivative = dot(&g, &direction);
             }
-            // As J is convex, it falls along the direction for as long as its slope is negative.
+            // As J is convex, it falls along the direction for as long as its derivative is negative.
             let (mut low, mut high, mut t) = (0.0, f64::INFINITY, 1.0);
             let (next, next_g, next_error) = loop {
                 let next: Vec<f64> = w.iter().zip(&direction).map(|(w, d)| w + t * d).collect();
                 let (next_g, next_error) = look(&next)?;
                 let now = dot(&next_g, &direction);
-                if now.abs() <= 0.7 * slope.abs() || (high - low) < 1e-9 * t {
+                if now.abs() <= 0.7 * derivative.abs() || (high - low) < 1e-9 * t {
                     break (next, next_g, next_error);
                 }
                 if now > 0.0 {
@@ -204,7 +208,7 @@ impl Objective<'_> {
     }
 
     fn factor(&self, w: &[f64]) -> Option<Factor> {
-        let size = self.tilt.len();
+        let size = self.linear_term.len();
         if size > WIDEST {
             return None;
         }
@@ -235,7 +239,7 @@ impl Objective<'_> {
                 q.iter_mut().for_each(|q| *q *= scale);
             }
             (None, None) => {
-                let most = self.terms.steepest(self.count());
+                let most = self.terms.derivative_bound(self.count());
                 q.iter_mut().for_each(|q| *q /= most);
             }
         }
@@ -256,7 +260,7 @@ impl Objective<'_> {
         mut passes: u64,
     ) -> Result<Near, E> {
         let mut w: Vec<Double> = start.into_iter().map(Double::from).collect();
-        let most = self.terms.steepest(self.count());
+        let most = self.terms.derivative_bound(self.count());
         let (mut last, mut plain) = (f64::INFINITY, false);
         loop {
             passes += 1;
@@ -295,12 +299,16 @@ pub mod tests {
 
     /// Losses with bounds that hold for rows of norm 2 and the weights of these tests.
     pub const SMOOTH: [Glm; 6] = [
-        Glm { loss: Loss::Logistic, steepest: 1.0, bend: 0.25 },
-        Glm { loss: Loss::Squared, steepest: 40.0, bend: 2.0 },
-        Glm { loss: Loss::SmoothHinge { width: 0.5 }, steepest: 1.0, bend: 1.0 },
-        Glm { loss: Loss::Huber { width: 0.7 }, steepest: 0.7, bend: 1.0 },
-        Glm { loss: Loss::SmoothQuantile { level: 0.3, width: 0.5 }, steepest: 0.7, bend: 1.0 },
-        Glm { loss: Loss::Softmax { classes: 3 }, steepest: 1.5, bend: 0.5 },
+        Glm { loss: Loss::Logistic, derivative_bound: 1.0, smoothness: 0.25 },
+        Glm { loss: Loss::Squared, derivative_bound: 40.0, smoothness: 2.0 },
+        Glm { loss: Loss::SmoothHinge { width: 0.5 }, derivative_bound: 1.0, smoothness: 1.0 },
+        Glm { loss: Loss::Huber { width: 0.7 }, derivative_bound: 0.7, smoothness: 1.0 },
+        Glm {
+            loss: Loss::SmoothQuantile { level: 0.3, width: 0.5 },
+            derivative_bound: 0.7,
+            smoothness: 1.0,
+        },
+        Glm { loss: Loss::Softmax { classes: 3 }, derivative_bound: 1.5, smoothness: 0.5 },
     ];
 
     pub fn rows(count: usize, width: usize, glm: Glm, seed: u64) -> (Vec<f64>, Vec<f64>) {
@@ -331,10 +339,15 @@ pub mod tests {
             let known: Vec<f64> = (0..5 * glm.outputs()).map(|_| random.number()).collect();
             let exact: Vec<Double> = known.iter().map(|&w| w.into()).collect();
             let (sum, _) = examples.gradient_in_double(glm, &exact, 0..examples.rows());
-            let tilt: Vec<f64> = sum.iter().zip(&known).map(|(g, w)| -(g.hi + 3.0 * w)).collect();
+            let linear_term: Vec<f64> =
+                sum.iter().zip(&known).map(|(g, w)| -(g.hi + 3.0 * w)).collect();
             for near in [1e-3, 1e-9, 1e-14] {
-                let objective =
-                    Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
+                let objective = Objective {
+                    terms,
+                    examples: &examples,
+                    rows: 0..examples.rows(),
+                    linear_term: &linear_term,
+                };
                 let mut passes = 0;
                 let mut keep_on = |pass| -> Result<(), ()> {
                     passes = pass;
@@ -356,10 +369,14 @@ pub mod tests {
         let examples = Examples::new(SHAPE, Features::Dense(&x), y, 1);
         let terms =
             Terms { glm, radius: 2.0, size: 5, strong: 3.0, power_term: PowerTerm::default() };
-        let objective =
-            Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &[1.0; 5] };
+        let objective = Objective {
+            terms,
+            examples: &examples,
+            rows: 0..examples.rows(),
+            linear_term: &[1.0; 5],
+        };
         let fast = objective.minimise::<()>(1e-12, &mut |_| Ok(())).unwrap().point;
-        let (mut passes, kappa) = (0, terms.steepest(40.0) / 3.0);
+        let (mut passes, kappa) = (0, terms.derivative_bound(40.0) / 3.0);
         let mut count = |pass| -> Result<(), ()> {
             passes = pass;
             Ok(())
@@ -381,8 +398,12 @@ pub mod tests {
                 strong: 3.0,
                 power_term: PowerTerm::default(),
             };
-            let objective =
-                Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &[1.0; 5] };
+            let objective = Objective {
+                terms,
+                examples: &examples,
+                rows: 0..examples.rows(),
+                linear_term: &[1.0; 5],
+            };
             objective.minimise::<()>(1e-9, &mut |_| Ok(())).unwrap().point
         };
         assert!(point(1) == point(2) && point(1) == point(7));

@@ -1,6 +1,6 @@
 //! Newton's method with a line search, for the minimiser of a sum over rows that promises nothing.
 //!
-//! J is convex, so the slope along a direction never falls: its root is found by bracketing, and every step goes down. Where J is made of
+//! J is convex, so the derivative along a direction never falls: its root is found by bracketing, and every step goes down. Where J is made of
 //! parabolas (rounded corners, Huber's loss), the steps end at the minimiser after finitely many.
 use quietly_engine::linalg::{Factor, dot, norm};
 
@@ -34,28 +34,28 @@ impl Objective<'_> {
             let Some(factor) = self.bent(&w) else { break };
             let mut direction: Vec<f64> = g.iter().map(|g| -g).collect();
             factor.solve(&mut direction);
-            let slope = dot(&g, &direction);
+            let derivative = dot(&g, &direction);
             // A step that is not a number is none.
-            if slope.is_nan() || slope >= -enough {
+            if derivative.is_nan() || derivative >= -enough {
                 break;
             }
-            let t = self.along(&w, &direction, slope);
+            let t = self.along(&w, &direction, derivative);
             w.iter_mut().zip(&direction).for_each(|(w, d)| *w += t * d);
             (g, error) = self.gradient(&w);
         }
         Ok(w)
     }
 
-    /// About where along a direction the slope is zero, given its value at 0.
+    /// About where along a direction the derivative is zero, given its value at 0.
     fn along(&self, w: &[f64], direction: &[f64], start: f64) -> f64 {
-        let slope = |t: f64| {
+        let derivative = |t: f64| {
             let at: Vec<f64> = w.iter().zip(direction).map(|(w, d)| w + t * d).collect();
             dot(&self.gradient(&at).0, direction)
         };
         let (mut low, mut high) = ((0.0, start), None);
         let mut t = 1.0;
         for look in 0..LOOKS {
-            let now = slope(t);
+            let now = derivative(t);
             if now.abs() <= 0.05 * start.abs() {
                 return t;
             }

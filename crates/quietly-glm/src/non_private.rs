@@ -66,7 +66,7 @@ fn fit(run: &mut Fitting<'_, '_>, examples: Private<Examples<'_>>) -> Result<Vec
             set => objective_perturbation::farthest(set, all),
         };
         let power_term = problem.regulariser.power_term(rows, far);
-        let smooth = glm.bend * run.radius * run.radius;
+        let smooth = glm.smoothness * run.radius * run.radius;
         let ridge = rows * problem.regulariser.strong();
         let terms = Terms {
             glm,
@@ -75,9 +75,13 @@ fn fit(run: &mut Fitting<'_, '_>, examples: Private<Examples<'_>>) -> Result<Vec
             strong: ridge.max(RIDGE * rows * smooth),
             power_term,
         };
-        let tilt = vec![0.0; all];
-        let objective =
-            Objective { terms, examples: &examples, rows: 0..examples.rows(), tilt: &tilt };
+        let linear_term = vec![0.0; all];
+        let objective = Objective {
+            terms,
+            examples: &examples,
+            rows: 0..examples.rows(),
+            linear_term: &linear_term,
+        };
         let mut keep_on = |pass: u64| report(watch, "minimising", pass, pass.max(30));
         let near = (1e-4 / run.radius).max(terms.least_distance(rows, 1e3 / run.radius, 0.0));
         match (&problem.set, glm.loss) {
@@ -104,12 +108,12 @@ fn sharpen<E>(
     level: f64,
     keep_on: &mut dyn FnMut(u64) -> Result<(), E>,
 ) -> Result<Vec<f64>, E> {
-    let mut w = vec![0.0; objective.tilt.len()];
+    let mut w = vec![0.0; objective.linear_term.len()];
     let (mut width, mut passes) = (BROADEST, 0);
     loop {
         let glm = objective.terms.glm;
         let loss = Loss::SmoothQuantile { level, width };
-        objective.terms.glm = Glm { loss, bend: 0.5 / width, ..glm };
+        objective.terms.glm = Glm { loss, smoothness: 0.5 / width, ..glm };
         let mut done = 0;
         w = objective.settle(w, &mut |pass| {
             done = pass;

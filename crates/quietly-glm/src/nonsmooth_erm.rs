@@ -1,7 +1,7 @@
 //! The minimiser of a sum of losses with a corner, within a set, with a proof of how near it is.
 //!
-//! Hinge and pinball are q(u, y) = max s·(u - y) over the slopes s in [lo, hi] that y allows, with hi - lo = 1. So, with ψ for a
-//! lasso and the set, min J(w) = Σ q(⟨w, z_i⟩, y_i) + Λ/2·‖w‖² + ⟨b, w⟩ + ψ(w) is the maximum over slopes of
+//! Hinge and pinball are q(u, y) = max s·(u - y) over the derivatives s in [lo, hi] that y allows, with hi - lo = 1. So, with ψ for a
+//! lasso and the set, min J(w) = Σ q(⟨w, z_i⟩, y_i) + Λ/2·‖w‖² + ⟨b, w⟩ + ψ(w) is the maximum over derivatives of
 //!
 //! D(s) = min_w K(w, s), K(w, s) = Σ s_i·(⟨w, z_i⟩ - y_i) + Λ/2·‖w‖² + ⟨b, w⟩ + ψ(w),
 //!
@@ -24,7 +24,7 @@ use std::ops::Range;
 use quietly_engine::error::Error;
 
 use super::{
-    design_matrix::{Examples, RUN, Slopes},
+    design_matrix::{Derivatives, Examples, RUN},
     loss::Loss,
     minimiser::Near,
     set::Set,
@@ -41,7 +41,7 @@ const MOST_WORK: f64 = 1e13;
 
 /// What is public about J.
 #[derive(Clone, Copy, Debug)]
-pub struct Corner {
+pub struct NonsmoothSum {
     pub loss: Loss,
     /// R.
     pub radius: f64,
@@ -64,18 +64,18 @@ pub struct Learnable {
 
 /// J.
 pub struct Dual<'a> {
-    pub corner: Corner,
+    pub nonsmooth: NonsmoothSum,
     pub examples: &'a Examples<'a>,
     pub rows: Range<usize>,
     /// b.
-    pub tilt: &'a [f64],
+    pub linear_term: &'a [f64],
     pub set: &'a Set,
     /// n times the lasso's weight.
     pub lasso: f64,
 }
 
-impl Corner {
-    /// By how much rounding may move w(s), ‖b‖ ≤ Λ·`far`, for slopes up to 2: a sum of rows, a quotient and a projection.
+impl NonsmoothSum {
+    /// By how much rounding may move w(s), ‖b‖ ≤ Λ·`far`, for derivatives up to 2: a sum of rows, a quotient and a projection.
     fn blur(&self) -> f64 {
         let (size, sum) = (self.size as f64, 2.0 * self.rows * self.radius / self.strong);
         f64::EPSILON * ((RUN as f64 + 16.0) * sum + (4.0 * size + 16.0) * (sum + self.far))
@@ -120,10 +120,10 @@ impl Corner {
     }
 }
 
-/// Slopes that are known, from this row on.
+/// Derivatives that are known, from this row on.
 struct Given<'a>(&'a [f64], usize);
 
-impl Slopes for Given<'_> {
+impl Derivatives for Given<'_> {
     #[inline(always)]
     fn write(&self, rows: Range<usize>, _: &[f64], into: &mut [f64]) {
         into.copy_from_slice(&self.0[rows.start - self.1..rows.end - self.1]);
@@ -152,10 +152,10 @@ impl Dual<'_> {
         self.accelerate(reach, LOOK, &mut |pass| keep_on(TRIES + pass))
     }
 
-    /// The slopes that every row allows.
+    /// The derivatives that every row allows.
     fn range(&self) -> Vec<(f64, f64)> {
-        let slopes = |i: usize| self.corner.loss.slope_range(self.examples.target(i));
-        self.rows.clone().map(slopes).collect()
+        let derivatives = |i: usize| self.nonsmooth.loss.derivative_range(self.examples.target(i));
+        self.rows.clone().map(derivatives).collect()
     }
 
     /// Accelerated steps: what must arrive, wherever the certificate is looked at.
@@ -166,7 +166,7 @@ impl Dual<'_> {
         keep_on: &mut dyn FnMut(u64) -> Result<(), E>,
     ) -> Result<Near, E> {
         let range = self.range();
-        let Corner { radius, strong, .. } = self.corner;
+        let NonsmoothSum { radius, strong, .. } = self.nonsmooth;
         let step = strong / (self.rows.len() as f64 * radius * radius);
         let (mut s, mut ahead) = (middle(&range), middle(&range));
         for pass in 1..=steps {
@@ -198,8 +198,8 @@ impl Dual<'_> {
 
     /// From Σ s_i·z_i to w(s).
     fn settle(&self, v: &mut [f64]) {
-        let strong = self.corner.strong;
-        v.iter_mut().zip(self.tilt).for_each(|(v, b)| *v = -(*v + b) / strong);
+        let strong = self.nonsmooth.strong;
+        v.iter_mut().zip(self.linear_term).for_each(|(v, b)| *v = -(*v + b) / strong);
         self.set.shrink(self.lasso / strong, v);
     }
 
@@ -220,12 +220,12 @@ impl Dual<'_> {
         let short = |((r, s), (lo, hi)): ((f64, &f64), &(f64, f64))| (lo * r).max(hi * r) - s * r;
         let r = self.residuals(&point).into_iter();
         let gap: f64 = r.zip(s).zip(range).map(short).sum();
-        let slack = 4.0 * self.corner.rows * self.corner.error();
-        let square = 2.0 / self.corner.strong * (gap.max(0.0) + slack);
-        Near { point, distance: 1.000_001 * square.sqrt() + self.corner.blur() }
+        let slack = 4.0 * self.nonsmooth.rows * self.nonsmooth.error();
+        let square = 2.0 / self.nonsmooth.strong * (gap.max(0.0) + slack);
+        Near { point, distance: 1.000_001 * square.sqrt() + self.nonsmooth.blur() }
     }
 
-    /// One pass over the rows, each moving its own slope uphill: D bends by at most ‖z‖²/Λ along it.
+    /// One pass over the rows, each moving its own derivative uphill: D bends by at most ‖z‖²/Λ along it.
     fn ascend(&self, s: &mut [f64], range: &[(f64, f64)]) {
         let start = self.rows.start;
         let mut v = self.examples.weighted(self.rows.clone(), &Given(s, start));
@@ -234,7 +234,7 @@ impl Dual<'_> {
         for i in self.rows.clone().filter(|&i| !self.examples.is_null(i)) {
             let r = self.examples.score(i, &w) - self.examples.target(i);
             let (now, (lo, hi)) = (s[i - start], range[i - start]);
-            let up = r * self.corner.strong / self.examples.square(i).max(f64::MIN_POSITIVE);
+            let up = r * self.nonsmooth.strong / self.examples.square(i).max(f64::MIN_POSITIVE);
             let next = (now + up).max(lo).min(hi);
             if next != now {
                 self.examples.add_to(i, next - now, &mut v);

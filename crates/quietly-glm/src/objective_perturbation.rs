@@ -14,8 +14,8 @@
 //!
 //! b has independent Laplace coordinates of scale t, with density proportional to e^(-‖b‖₁/t). As there, the
 //! ratio of densities at w is that of b(w) and b(w) + v, times that of the determinants: at most e^(‖v‖₁/t + D), where v is the
-//! difference of two tables' gradients at w. A row's gradient is slopes ⊗ z and measures at most S·‖z‖₁ in the 1-norm, S being
-//! `steepest` for one score. For several, slopes are p - e_y, whose 1-norm 2(1 - p_y) is √2 times the bound √2(1 - p_y) on their
+//! difference of two tables' gradients at w. A row's gradient is derivatives ⊗ z and measures at most S·‖z‖₁ in the 1-norm, S being
+//! `derivative_bound` for one score. For several, derivatives are p - e_y, whose 1-norm 2(1 - p_y) is √2 times the bound √2(1 - p_y) on their
 //! Euclidean one. And ‖z‖₁ ≤ √size·R, or what rows are cut to. So t = ‖v‖₁/(ε - D) is enough, with one such gradient for a
 //! row that is there or not and two for a replaced one. For a set or a rougher r, take limits as there.
 //!
@@ -50,7 +50,7 @@ use super::{
 pub const MINIMISER: &str = "minimiser of a perturbed objective";
 pub const ROUNDING: &str = "rounding of the minimiser";
 
-/// The share of ε that determinants may take, where slopes do not know of them.
+/// The share of ε that determinants may take, where derivatives do not know of them.
 const DETERMINANT_SHARE: f64 = 0.1;
 /// The μ of the rounding, in parts of the whole budget's.
 const ROUNDING_SHARE: f64 = 0.01;
@@ -102,7 +102,7 @@ impl ConvexMethod for ObjectivePerturbation {
 
 /// The releases, where the whole budget is worth `mu` for a row that is there or not.
 fn stages(problem: &Problem, shape: Shape, budget: Budget, mu: f64, noise: f64) -> Vec<Stage> {
-    let slopes = match problem.loss {
+    let derivatives = match problem.loss {
         Loss::Logistic => DerivativeBound::Logistic { clip: problem.cut },
         Loss::Softmax { classes } => DerivativeBound::Softmax { classes: classes as u64 },
         loss if loss.sign_known() => DerivativeBound::OneSign,
@@ -110,13 +110,13 @@ fn stages(problem: &Problem, shape: Shape, budget: Budget, mu: f64, noise: f64) 
     };
     let epsilon = budget.epsilon();
     let coupled = problem.loss == Loss::Logistic && budget.neighbours() == Neighbours::AddRemove;
-    // As long as c = 4·bend stays below ε, curvature costs nothing; a little beyond it costs little.
-    let bend = if coupled {
+    // As long as c = 4·smoothness stays below ε, curvature costs nothing; a little beyond it costs little.
+    let smoothness = if coupled {
         0.25 / (0.6 / epsilon).max(shrinkage(problem, shape, 0.02, mu) * noise).max(0.25)
     } else {
         (DETERMINANT_SHARE * epsilon).exp_m1().min(1.0)
     };
-    let minimiser = PlannedRelease::objective(MINIMISER, noise, bend, slopes);
+    let minimiser = PlannedRelease::objective(MINIMISER, noise, smoothness, derivatives);
     // No more noise than the accountant knows.
     let rounding = PlannedRelease::sum(ROUNDING, (1.0 / (ROUNDING_SHARE * mu)).min(5e4));
     vec![Stage::new("minimiser", 1, vec![minimiser]), Stage::new("rounding", 1, vec![rounding])]
@@ -154,15 +154,15 @@ struct Setting {
 impl Setting {
     fn new(run: &Fitting<'_, '_>, glm: Glm) -> Self {
         let (loss, neighbours) = (run.problem.loss, run.plan.budget.neighbours());
-        let smooth = glm.bend * run.radius * run.radius;
+        let smooth = glm.smoothness * run.radius * run.radius;
         let ridge = run.rows * run.problem.regulariser.strong();
         let (noise, strong, pure) = match run.releaser.planned(MINIMISER) {
-            Mechanism::ObjectivePerturbation { noise, bend, slopes } => {
-                let noise = noise * charged_slope(slopes, glm, neighbours) * run.radius;
+            Mechanism::ObjectivePerturbation { noise, smoothness, derivative } => {
+                let noise = noise * charged_derivative(derivative, glm, neighbours) * run.radius;
                 // The budget's, as the rounding was given its share of it.
                 let mu = 1.0 / (ROUNDING_SHARE * run.releaser.noise(ROUNDING));
                 let shrink = shrinkage(run.problem, run.shape, run.share * (1.0 - run.share), mu);
-                let strong = smooth / bend * (1.0 + 1e-12);
+                let strong = smooth / smoothness * (1.0 + 1e-12);
                 (noise, strong.max(ridge).max(shrink * noise * run.radius), false)
             }
             Mechanism::ApproximateDp { epsilon, .. } => {
@@ -193,7 +193,7 @@ impl Setting {
     }
 
     /// b.
-    fn tilt(&self, size: usize, stream: &Stream, step: u64) -> Result<Vec<f64>, Error> {
+    fn linear_term(&self, size: usize, stream: &Stream, step: u64) -> Result<Vec<f64>, Error> {
         let mut units = vec![0; size];
         if self.pure {
             DiscreteLaplace::new(ratio_above(self.noise)?)?.fill(stream, step, &mut units)?;
@@ -209,14 +209,14 @@ impl Setting {
     }
 }
 
-/// The slope that noise is in units of.
-pub fn charged_slope(slopes: DerivativeBound, glm: Glm, neighbours: Neighbours) -> f64 {
-    match (slopes, neighbours) {
-        // The law that knows of slope and curvature together has the longest row as its unit, whatever slopes are cut to.
+/// The derivative that noise is in units of.
+pub fn charged_derivative(derivatives: DerivativeBound, glm: Glm, neighbours: Neighbours) -> f64 {
+    match (derivatives, neighbours) {
+        // The law that knows of derivative and curvature together has the longest row as its unit, whatever derivatives are cut to.
         (DerivativeBound::Logistic { .. }, Neighbours::AddRemove) => 1.0,
-        // Of a replaced row the corners alone count: `most` in units that make `steepest` of it, in a set less than 1.
-        (DerivativeBound::Logistic { clip }, Neighbours::ReplaceOne) => glm.steepest / clip,
-        _ => glm.steepest,
+        // Of a replaced row the corners alone count: `most` in units that make `derivative_bound` of it, in a set less than 1.
+        (DerivativeBound::Logistic { clip }, Neighbours::ReplaceOne) => glm.derivative_bound / clip,
+        _ => glm.derivative_bound,
     }
 }
 
@@ -249,7 +249,7 @@ pub fn strong_enough(loss: Loss, smooth: f64, share: f64) -> f64 {
 fn fit(run: &mut Fitting<'_, '_>, examples: &Private<Examples<'_>>) -> Result<Vec<f64>, Error> {
     let problem = run.problem;
     let all = problem.size(run.shape.width);
-    let glm = slopes_of(problem, run.shape.width, run.radius, run.set_inside().is_some())?;
+    let glm = derivatives_of(problem, run.shape.width, run.radius, run.set_inside().is_some())?;
     let setting = Setting::new(run, glm);
     let size = all / glm.outputs();
     let set = run.set_inside();
@@ -257,24 +257,26 @@ fn fit(run: &mut Fitting<'_, '_>, examples: &Private<Examples<'_>>) -> Result<Ve
     let power_term = problem.regulariser.power_term(run.rows, far);
     let terms = Terms { glm, radius: run.radius, size, strong: setting.strong, power_term };
     // How near the minimiser is asked to be: where it matters to nobody, but not nearer than 53 bits usually show.
-    let harmless = 0.05 * setting.deviation() / terms.steepest(run.rows) / run.noise(ROUNDING);
+    let harmless =
+        0.05 * setting.deviation() / terms.derivative_bound(run.rows) / run.noise(ROUNDING);
     // The ridge is centred where the constant alone would say what the classes' shares are.
     let centre = run.offset / run.constant.max(1e-300) * setting.strong;
-    let tilt = setting.longest(all) + centre.abs();
+    let linear_term = setting.longest(all) + centre.abs();
     let near = match set {
-        None => terms.least_distance(2.0 * run.rows, 64.0 / run.radius, tilt),
-        Some(_) => terms.least_distance_within(run.rows, far, 4.0 * tilt),
+        None => terms.least_distance(2.0 * run.rows, 64.0 / run.radius, linear_term),
+        Some(_) => terms.least_distance_within(run.rows, far, 4.0 * linear_term),
     };
     let near = near.max(harmless);
     let lasso = run.rows * problem.regulariser.lasso;
     let watch = &mut *run.watch;
     let found =
         run.releaser.objective(MINIMISER, examples.as_ref(), |examples, stream, step| {
-            let mut tilt = setting.tilt(all, stream, step)?;
-            if let Some(last) = tilt.last_mut() {
+            let mut linear_term = setting.linear_term(all, stream, step)?;
+            if let Some(last) = linear_term.last_mut() {
                 *last -= centre;
             }
-            let objective = Objective { terms, examples, rows: 0..examples.rows(), tilt: &tilt };
+            let objective =
+                Objective { terms, examples, rows: 0..examples.rows(), linear_term: &linear_term };
             let mut keep_on = |pass: u64| report(watch, "minimising", pass, pass.max(30));
             let Near { point, .. } = match set {
                 None => objective.minimise(near, &mut keep_on)?,
@@ -292,14 +294,19 @@ fn fit(run: &mut Fitting<'_, '_>, examples: &Private<Examples<'_>>) -> Result<Ve
 
 /// The loss with bounds that hold for all weights that are tried: those of the set, or any.
 ///
-/// One score's slopes are held to the set's bound wherever the weights are; those of several are not.
-pub fn slopes_of(problem: &Problem, width: usize, radius: f64, inside: bool) -> Result<Glm, Error> {
+/// One score's derivatives are held to the set's bound wherever the weights are; those of several are not.
+pub fn derivatives_of(
+    problem: &Problem,
+    width: usize,
+    radius: f64,
+    inside: bool,
+) -> Result<Glm, Error> {
     let glm = problem.glm(width, radius)?;
     if inside || glm.outputs() == 1 {
         return Ok(glm);
     }
     let anywhere = Problem { set: Set::Everything, ..problem.clone() }.glm(width, radius)?;
-    Ok(Glm { steepest: anywhere.steepest, ..glm })
+    Ok(Glm { derivative_bound: anywhere.derivative_bound, ..glm })
 }
 
 /// What neighbours' gradients are apart in the 1-norm, at most, for rows of `size` numbers that measure at most `radius` and,
@@ -317,7 +324,7 @@ pub fn apart_in_l1(
         Neighbours::AddRemove => 1.0,
         Neighbours::ReplaceOne => 2.0,
     };
-    rows * outputs * glm.steepest * row
+    rows * outputs * glm.derivative_bound * row
 }
 
 /// The norm that no point of the set exceeds.

@@ -33,7 +33,7 @@ pub struct Problem {
     /// Whether rows are centred, scaled and bounded privately first; then the constant is in units of their radius.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scales: bool,
-    /// Slopes of the logistic loss are cut here; 1 cuts none, and hardly a scaled row.
+    /// Derivatives of the logistic loss are cut here; 1 cuts none, and hardly a scaled row.
     pub cut: f64,
     /// Gradients are cut to this norm by methods that add them up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,7 +85,7 @@ impl Problem {
         self.loss.link()
     }
 
-    /// The same on rows that are centred and scaled. Where noise is next to nothing (`calm`), neither slopes nor rows are
+    /// The same on rows that are centred and scaled. Where noise is next to nothing (`calm`), neither derivatives nor rows are
     /// cut: that would be the larger error.
     pub fn scale(&mut self, calm: bool) {
         (self.scales, self.finds_radius) = (true, false);
@@ -114,7 +114,7 @@ impl Problem {
         Error::ensure(fine, "constant", "from 0 to 1000", self.constant)?;
         let fits = |x: f64| x > 0.0 && x.is_finite();
         let fine = self.cut > 0.0 && self.cut <= 1.0;
-        Error::ensure(fine, "cut of slopes", "above 0 and at most 1", self.cut)?;
+        Error::ensure(fine, "cut of derivatives", "above 0 and at most 1", self.cut)?;
         let fine = !self.scales || self.constant > 0.0;
         Error::ensure(fine, "constant", "above 0 where rows are scaled", self.constant)?;
         let step = self.step_size.unwrap_or(1.0);
@@ -139,8 +139,8 @@ impl Problem {
     pub fn minimisable(&self, width: usize, inside: bool) -> Result<(), Error> {
         let glm = self.glm(width, self.longest)?;
         // A straight loss bends nothing, and a minimiser would run away.
-        let bends = glm.bend > 0.0 || self.regulariser.strong() > 0.0;
-        Error::ensure(bends, "ridge", "above 0 for a loss that is straight", 0)?;
+        let curved = glm.smoothness > 0.0 || self.regulariser.strong() > 0.0;
+        Error::ensure(curved, "ridge", "above 0 for a loss that is straight", 0)?;
         let want = "2, or within a bounded set under replace-one";
         Error::ensure(inside || self.has_no_bowl(), "power", want, "above")?;
         let (lasso, want) =
@@ -175,23 +175,23 @@ impl Problem {
     ///
     /// As [`constants`](Self::constants), and if the loss has a corner.
     pub fn glm(&self, width: usize, radius: f64) -> Result<Glm, Error> {
-        let glm = self.slopes(width, radius)?;
+        let glm = self.derivatives(width, radius)?;
         let want = "smooth (phased-erm fits nonsmooth losses)";
-        Error::ensure(glm.bend.is_finite(), "the loss", want, "nonsmooth")?;
+        Error::ensure(glm.smoothness.is_finite(), "the loss", want, "nonsmooth")?;
         Ok(glm)
     }
 
-    /// The same for losses that may have a corner, where `bend` is infinite.
+    /// The same for losses that may have a corner, where `smoothness` is infinite.
     ///
     /// # Errors
     ///
     /// As [`constants`](Self::constants).
-    pub fn slopes(&self, width: usize, radius: f64) -> Result<Glm, Error> {
+    pub fn derivatives(&self, width: usize, radius: f64) -> Result<Glm, Error> {
         let Constants { lipschitz, smooth, .. } = self.constants(width, radius)?;
-        let bend = smooth.map_or(f64::INFINITY, |smooth| smooth / (radius * radius));
-        // A slope that is cut never decreases: what is minimised is convex, and as smooth.
+        let smoothness = smooth.map_or(f64::INFINITY, |smooth| smooth / (radius * radius));
+        // A derivative that is cut never decreases: what is minimised is convex, and as smooth.
         let cut = if self.loss == Loss::Logistic { self.cut } else { f64::INFINITY };
-        Ok(Glm { loss: self.loss, steepest: (lipschitz / radius).min(cut), bend })
+        Ok(Glm { loss: self.loss, derivative_bound: (lipschitz / radius).min(cut), smoothness })
     }
 
     /// What phases are planned by, for rows no longer than `radius` and releases worth `mu`.

@@ -75,7 +75,7 @@ impl GradientSum {
         let mut bound = lattice.bound() as f64;
         let full = run.plan.sampler == Sampler::FullBatch;
         if full && run.plan.budget.neighbours() == Neighbours::ReplaceOne {
-            let (glm, far) = (problem.slopes(width, radius)?, problem.set.norms(size).l2);
+            let (glm, far) = (problem.derivatives(width, radius)?, problem.set.norms(size).l2);
             let apart = apart(&glm, &constants, radius, size, far) / lattice.step();
             // A derivative with a corner may jump by rounding, and without a set there is no bound on that of a score.
             let apart = apart + (size as f64).sqrt();
@@ -202,8 +202,8 @@ impl Query for ConvexQuery {
             }
             Statistic::GradientSum(sum) => {
                 examples = examples.held_to(sum.radius);
-                let slopes = self.problem.slopes(self.width, sum.radius);
-                let glm = slopes.expect("a plan that was checked");
+                let derivatives = self.problem.derivatives(self.width, sum.radius);
+                let glm = derivatives.expect("a plan that was checked");
                 let members = rows.members.map(|members| members.rows());
                 let q = examples.clipped(glm, &sum.weights, &sum.lattice(), members);
                 add_to(totals, &q, &[]);

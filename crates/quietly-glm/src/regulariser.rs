@@ -15,7 +15,7 @@ pub struct PowerTerm {
     theta: f64,
     weight: f64,
     /// What its second derivative does not exceed in the set.
-    pub bend: f64,
+    pub smoothness: f64,
 }
 
 impl PowerTerm {
@@ -97,8 +97,8 @@ impl Regulariser {
     pub fn power_term(&self, rows: f64, reach: f64) -> PowerTerm {
         match self.power {
             Some((theta, weight)) if theta > 2.0 && weight > 0.0 => {
-                let bend = rows * weight * (theta - 1.0) * reach.powf(theta - 2.0);
-                PowerTerm { theta, weight: rows * weight, bend }
+                let smoothness = rows * weight * (theta - 1.0) * reach.powf(theta - 2.0);
+                PowerTerm { theta, weight: rows * weight, smoothness }
             }
             _ => PowerTerm::default(),
         }
@@ -190,7 +190,7 @@ mod tests {
             r.add_gradient(w, &mut g);
             g
         };
-        let mut steepest = 0f64;
+        let mut derivative_bound = 0f64;
         for _ in 0..2000 {
             let mut w = [random.number(), random.number()];
             Set::L2 { radius: 1.0 }.project(&mut w);
@@ -204,9 +204,9 @@ mod tests {
             let moved = gradient(&near);
             let rate = norm(&[g[0] - moved[0], g[1] - moved[1]]) / (0.001 * norm(&w));
             assert!(rate <= r.smooth(1.0) && rate >= r.strong(), "{rate}");
-            steepest = steepest.max(rate);
+            derivative_bound = derivative_bound.max(rate);
         }
-        assert!(steepest > 0.98 * r.smooth(1.0), "{steepest}");
+        assert!(derivative_bound > 0.98 * r.smooth(1.0), "{derivative_bound}");
         assert_eq!((r.smooth(1.0), r.strong()), (5.3, 0.3));
         assert!(Regulariser { power: Some((1.5, 1.0)), ..r }.check().is_err());
         r.check().unwrap();

@@ -298,9 +298,9 @@ impl<'a> Fitting<'a, '_> {
 
     /// The loss with its bounds, for rows as they are bounded now.
     pub fn glm(&self) -> Result<Glm, Error> {
-        let glm = self.problem.slopes(self.shape.width, self.radius)?;
+        let glm = self.problem.derivatives(self.shape.width, self.radius)?;
         // A loss with a corner has no bound on its bend, and nothing that asks for one.
-        Ok(Glm { bend: if glm.bend.is_finite() { glm.bend } else { 0.0 }, ..glm })
+        Ok(Glm { smoothness: if glm.smoothness.is_finite() { glm.smoothness } else { 0.0 }, ..glm })
     }
 
     /// The standard deviation of a release in every coordinate, over what one row may move it in the Euclidean norm.

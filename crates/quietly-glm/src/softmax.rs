@@ -21,8 +21,8 @@ impl Loss {
     /// # Panics
     ///
     /// If `class` has no score or `out` is not as long as `scores`.
-    pub fn slopes_of(self, scores: &[f64], class: usize, out: &mut [f64]) {
-        assert_eq!(scores.len(), out.len(), "one slope for each score");
+    pub fn derivatives_of(self, scores: &[f64], class: usize, out: &mut [f64]) {
+        assert_eq!(scores.len(), out.len(), "one derivative for each score");
         let top = highest(scores);
         let mut total = 0.0;
         for (into, &u) in out.iter_mut().zip(scores) {
@@ -52,23 +52,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slopes_are_derivatives_and_two_classes_are_logistic() {
+    fn derivatives_are_derivatives_and_two_classes_are_logistic() {
         let (mut random, h) = (Random(3), 1e-5);
         let loss = Loss::Softmax { classes: 4 };
         for _ in 0..500 {
             let scores: Vec<f64> = (0..4).map(|_| 3.0 * random.number()).collect();
-            let mut slopes = [0.0; 4];
-            loss.slopes_of(&scores, 2, &mut slopes);
+            let mut derivatives = [0.0; 4];
+            loss.derivatives_of(&scores, 2, &mut derivatives);
             for k in 0..4 {
                 let value = |by: f64| {
                     let mut moved = scores.clone();
                     moved[k] += by;
                     loss.value_of(&moved, 2)
                 };
-                assert!(((value(h) - value(-h)) / (2.0 * h) - slopes[k]).abs() < 1e-8);
+                assert!(((value(h) - value(-h)) / (2.0 * h) - derivatives[k]).abs() < 1e-8);
             }
-            assert!(slopes.iter().sum::<f64>().abs() < 1e-15);
-            assert!(slopes.iter().map(|s| s * s).sum::<f64>() <= 2.0);
+            assert!(derivatives.iter().sum::<f64>().abs() < 1e-15);
+            assert!(derivatives.iter().map(|s| s * s).sum::<f64>() <= 2.0);
             let two = loss.value_of(&scores[..2], 0);
             assert!((two - Loss::Logistic.value(scores[0] - scores[1], 1.0)).abs() < 1e-14);
         }
@@ -77,13 +77,13 @@ mod tests {
     #[test]
     fn huge_scores_give_numbers() {
         let loss = Loss::Softmax { classes: 3 };
-        let mut slopes = [0.0; 3];
+        let mut derivatives = [0.0; 3];
         for scores in [[1e308, -1e308, 0.0], [f64::INFINITY, 1.0, f64::INFINITY], [-1e300; 3]] {
-            loss.slopes_of(&scores, 1, &mut slopes);
-            assert!(slopes.iter().all(|s| s.abs() <= 1.0), "{slopes:?}");
+            loss.derivatives_of(&scores, 1, &mut derivatives);
+            assert!(derivatives.iter().all(|s| s.abs() <= 1.0), "{derivatives:?}");
             assert!(!loss.value_of(&scores, 1).is_nan());
         }
-        loss.slopes_of(&[700.0, 0.0, 0.0], 0, &mut slopes);
-        assert!((slopes[0] / (-2.0 * (-700f64).exp()) - 1.0).abs() < 1e-12);
+        loss.derivatives_of(&[700.0, 0.0, 0.0], 0, &mut derivatives);
+        assert!((derivatives[0] / (-2.0 * (-700f64).exp()) - 1.0).abs() < 1e-12);
     }
 }

@@ -37,28 +37,28 @@ const AFFORDABLE: (f64, f64) = (2e8, 2e7);
 
 /// How rows come to steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sampling {
+pub enum NetworkSampler {
     /// All of them in every step.
-    Full,
+    FullBatch,
     /// Each by a coin of its own.
     Poisson,
     /// Each in one step of every pass, drawn once in secret.
-    Bins,
+    BallsAndBins,
     /// The same, without counting on the secret.
     Cyclic,
     /// So many in every step, drawn anew.
     FixedSize,
 }
 
-impl Sampling {
+impl NetworkSampler {
     /// The word for it.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Sampling::Full => "full",
-            Sampling::Poisson => "poisson",
-            Sampling::Bins => "bins",
-            Sampling::Cyclic => "cyclic",
-            Sampling::FixedSize => "fixed-size",
+            NetworkSampler::FullBatch => "full",
+            NetworkSampler::Poisson => "poisson",
+            NetworkSampler::BallsAndBins => "bins",
+            NetworkSampler::Cyclic => "cyclic",
+            NetworkSampler::FixedSize => "fixed-size",
         }
     }
 
@@ -68,11 +68,11 @@ impl Sampling {
     /// What a keyword stands for.
     pub fn named(keyword: &str) -> Option<Self> {
         Some(match keyword {
-            "full-batch" => Sampling::Full,
-            "poisson" => Sampling::Poisson,
-            "balls-and-bins" => Sampling::Bins,
-            "cyclic" => Sampling::Cyclic,
-            "fixed-size" => Sampling::FixedSize,
+            "full-batch" => NetworkSampler::FullBatch,
+            "poisson" => NetworkSampler::Poisson,
+            "balls-and-bins" => NetworkSampler::BallsAndBins,
+            "cyclic" => NetworkSampler::Cyclic,
+            "fixed-size" => NetworkSampler::FixedSize,
             _ => return None,
         })
     }
@@ -80,8 +80,8 @@ impl Sampling {
 
 /// What a user may ask for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wishes {
-    pub(super) sampling: Option<Sampling>,
+pub(super) struct Requested {
+    pub(super) sampling: Option<NetworkSampler>,
     pub(super) batches: Option<u64>,
     pub(super) passes: Option<u64>,
     pub(super) noise: Option<NetworkNoise>,
@@ -126,9 +126,9 @@ impl Candidate {
             NetworkNoise::Tree => {
                 (depth(self.steps) as f64 * f64::from(self.steps.count_ones())).sqrt()
             }
-            NetworkNoise::Mixed { mixing } => {
+            NetworkNoise::Mixed { correlation } => {
                 let (mut prefix, mut total) = (0.0, 0.0);
-                let coefficients = mixing.coefficients()?;
+                let coefficients = correlation.coefficients()?;
                 for (s, a) in coefficients.iter().enumerate().take(self.steps as usize) {
                     prefix += a.value();
                     let times = if s + 1 == coefficients.len() { steps - s as f64 } else { 1.0 };
@@ -152,7 +152,7 @@ impl Candidate {
     fn words(&self) -> String {
         let noise = match self.noise {
             NetworkNoise::Independent => "independent noise".into(),
-            NetworkNoise::Mixed { mixing } => format!("{mixing}"),
+            NetworkNoise::Mixed { correlation } => format!("{correlation}"),
             NetworkNoise::Tree => "tree noise".into(),
         };
         match self.sampler {
@@ -164,11 +164,11 @@ impl Candidate {
 
 /// The best of all candidates that go with what is asked for, and the others.
 pub(super) fn choose(
-    wishes: &Wishes,
+    requested: &Requested,
     rows: u64,
     budget: Budget,
 ) -> Result<(Candidate, Vec<Alternative>), Error> {
-    let candidates = candidates(wishes, rows, &budget)?;
+    let candidates = candidates(requested, rows, &budget)?;
     let [only] = candidates[..] else {
         let mut costs = Vec::new();
         for candidate in &candidates {
@@ -185,14 +185,14 @@ pub(super) fn choose(
     Ok((only, Vec::new()))
 }
 
-fn candidates(wishes: &Wishes, rows: u64, budget: &Budget) -> Result<Vec<Candidate>, Error> {
+fn candidates(requested: &Requested, rows: u64, budget: &Budget) -> Result<Vec<Candidate>, Error> {
     let replaced = budget.neighbours() == quietly_accounting::Neighbours::ReplaceOne;
     let affordable = (rows * FULL_STEPS.0) as f64 <= AFFORDABLE.0;
     let usual = BATCHES.max(rows.div_ceil(1 << 16)).min(rows.max(2));
-    let batches = wishes.batches.unwrap_or(usual);
+    let batches = requested.batches.unwrap_or(usual);
     let fine = (2..=rows.max(2)).contains(&batches);
     Error::ensure(fine, "batches_per_epoch", "at least 2, and no more than rows", batches)?;
-    let passes = wishes.passes.unwrap_or(PASSES);
+    let passes = requested.passes.unwrap_or(PASSES);
     Error::ensure((1..=100_000).contains(&passes), "epochs", "from 1 to 100000", passes)?;
     let steps = batches.checked_mul(passes).filter(|s| *s <= 1_000_000);
     let steps = steps.ok_or(Error::Parameter {
@@ -200,56 +200,64 @@ fn candidates(wishes: &Wishes, rows: u64, budget: &Budget) -> Result<Vec<Candida
         want: "at most a million: fewer batches or epochs",
         got: format!("{batches} x {passes}"),
     })?;
-    let sampler = |sampling: Sampling| match sampling {
-        Sampling::Full => Sampler::FullBatch,
-        Sampling::Poisson => {
+    let sampler = |sampling: NetworkSampler| match sampling {
+        NetworkSampler::FullBatch => Sampler::FullBatch,
+        NetworkSampler::Poisson => {
             let rate = (2f64.powi(32) / batches as f64).round() * 2f64.powi(-32);
             Sampler::Poisson { steps, rate }
         }
-        Sampling::Bins => Sampler::BallsAndBins { bins: batches, passes },
-        Sampling::Cyclic => Sampler::Cyclic { period: batches, passes },
-        Sampling::FixedSize => Sampler::FixedSize { steps, batch: rows.div_ceil(batches), rows },
+        NetworkSampler::BallsAndBins => Sampler::BallsAndBins { bins: batches, passes },
+        NetworkSampler::Cyclic => Sampler::Cyclic { period: batches, passes },
+        NetworkSampler::FixedSize => {
+            Sampler::FixedSize { steps, batch: rows.div_ceil(batches), rows }
+        }
     };
-    let candidate = |sampling: Sampling, noise: NetworkNoise| {
+    let candidate = |sampling: NetworkSampler, noise: NetworkNoise| {
         let sampler = sampler(sampling);
-        let full = wishes.passes.unwrap_or_else(|| full_steps(rows, budget, wishes.longest_step));
+        let full =
+            requested.passes.unwrap_or_else(|| full_steps(rows, budget, requested.longest_step));
         let sampler = match noise {
             NetworkNoise::Tree => Sampler::Partition { steps: batches },
             _ => sampler,
         };
         Candidate { sampler, noise, steps: sampler.steps().unwrap_or(full) }
     };
-    let mixed =
-        |lambda: f64| Correlation::lambda(lambda).map(|mixing| NetworkNoise::Mixed { mixing });
-    if let Some(NetworkNoise::Tree) = wishes.noise {
-        let sampling = wishes.sampling.unwrap_or(Sampling::Cyclic);
-        let passes = wishes.passes.unwrap_or(1);
-        let fine = sampling == Sampling::Cyclic && passes == 1;
+    let mixed = |lambda: f64| {
+        Correlation::lambda(lambda).map(|correlation| NetworkNoise::Mixed { correlation })
+    };
+    if let Some(NetworkNoise::Tree) = requested.noise {
+        let sampling = requested.sampling.unwrap_or(NetworkSampler::Cyclic);
+        let passes = requested.passes.unwrap_or(1);
+        let fine = sampling == NetworkSampler::Cyclic && passes == 1;
         let want = "for cyclic sampling and one epoch, where each row is in one batch";
         let got = format!("for {} sampling and {passes} epochs", sampling.name());
         Error::ensure(fine, "tree noise", want, got)?;
-        return Ok(vec![candidate(Sampling::Cyclic, NetworkNoise::Tree)]);
+        return Ok(vec![candidate(NetworkSampler::Cyclic, NetworkNoise::Tree)]);
     }
-    let samplings = match wishes.sampling {
+    let samplings = match requested.sampling {
         Some(sampling) => vec![sampling],
-        None if affordable && wishes.batches.is_none() => {
-            vec![Sampling::Full, Sampling::Poisson, Sampling::Bins]
+        None if affordable && requested.batches.is_none() => {
+            vec![NetworkSampler::FullBatch, NetworkSampler::Poisson, NetworkSampler::BallsAndBins]
         }
-        None => vec![Sampling::Poisson, Sampling::Bins],
+        None => vec![NetworkSampler::Poisson, NetworkSampler::BallsAndBins],
     };
-    let noises = match wishes.noise {
+    let noises = match requested.noise {
         Some(noise) => vec![noise],
         None => vec![NetworkNoise::Independent, mixed(0.625)?, mixed(0.875)?],
     };
-    let usual = |sampling: Sampling, noise: NetworkNoise| match sampling {
+    let usual = |sampling: NetworkSampler, noise: NetworkNoise| match sampling {
         // One sampler is known to be best with either noise.
-        Sampling::Poisson | Sampling::Full if wishes.noise.is_none() => {
+        NetworkSampler::Poisson | NetworkSampler::FullBatch if requested.noise.is_none() => {
             noise == NetworkNoise::Independent
         }
-        Sampling::Bins if wishes.sampling.is_none() && wishes.noise.is_none() => {
+        NetworkSampler::BallsAndBins
+            if requested.sampling.is_none() && requested.noise.is_none() =>
+        {
             noise != NetworkNoise::Independent
         }
-        Sampling::FixedSize if wishes.noise.is_none() => noise == NetworkNoise::Independent,
+        NetworkSampler::FixedSize if requested.noise.is_none() => {
+            noise == NetworkNoise::Independent
+        }
         _ => true,
     };
     let all = samplings.iter().flat_map(|s| noises.iter().map(move |n| (*s, *n)));
@@ -260,7 +268,7 @@ fn candidates(wishes: &Wishes, rows: u64, budget: &Budget) -> Result<Vec<Candida
         .collect();
     let want = "one with a known privacy bound: fixed-size needs `neighbours` replace-one, and poisson with correlated noise \
                 needs `neighbours` add-remove";
-    let asked = wishes.sampling.map_or("any", Sampling::name);
+    let asked = requested.sampling.map_or("any", NetworkSampler::name);
     let got = format!("{asked} with neighbours {}", budget.neighbours().name());
     Error::ensure(!all.is_empty(), "sampler", want, got)?;
     Ok(all)

@@ -28,7 +28,7 @@ pub struct KanConfig {
     /// Weights stay within this of where they start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ball: Option<f64>,
-    /// Which weights are handed out.
+    /// Which iterates make the model.
     pub average: Average,
     /// Where the public first weights come from.
     pub seed: u64,
@@ -47,7 +47,7 @@ pub enum NetworkNoise {
     Mixed {
         /// How.
         #[serde(flatten)]
-        mixing: Correlation,
+        correlation: Correlation,
     },
     /// On the nodes of a binary tree: prefixes of a single pass have little of it.
     Tree,
@@ -63,8 +63,9 @@ pub enum Average {
     Half,
     /// The mean over all steps.
     All,
-    /// Those of a step drawn by lot: what the published theorems are about.
-    Lot,
+    /// Those of a step drawn uniformly at random: what the published theorems are about.
+    #[serde(alias = "lot")]
+    Random,
 }
 
 /// A sampler and a noise that were not taken.
@@ -97,7 +98,7 @@ impl KanConfig {
         let ball = self.ball.unwrap_or(1.0);
         Error::ensure(ball > 0.0 && ball.is_finite(), "radius", "above 0", ball)?;
         match self.noise {
-            NetworkNoise::Mixed { mixing } => Ok(mixing.check()?),
+            NetworkNoise::Mixed { correlation } => Ok(correlation.check()?),
             NetworkNoise::Independent | NetworkNoise::Tree => Ok(()),
         }
     }

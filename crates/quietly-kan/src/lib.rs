@@ -17,7 +17,7 @@
 
 pub use self::{
     architecture::{Input, LastLayer, NetworkLoss, NetworkShape},
-    auto_config::Sampling,
+    auto_config::NetworkSampler,
     config::{Alternative, Average, KanConfig, NetworkNoise},
     model::KanModel,
     planning::{Clip, Kan},

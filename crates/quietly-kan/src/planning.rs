@@ -14,7 +14,7 @@ use quietly_engine::{
 
 use super::{
     architecture::{LastLayer, NetworkLoss, NetworkShape},
-    auto_config::{self, Candidate, Sampling},
+    auto_config::{self, Candidate, NetworkSampler},
     config::{Average, KanConfig, NetworkNoise},
     network::Network,
     train::GRADIENT,
@@ -24,7 +24,7 @@ use super::{
 #[derive(Clone, Debug)]
 pub struct Kan {
     shape: NetworkShape,
-    sampling: Option<Sampling>,
+    sampling: Option<NetworkSampler>,
     batches: Option<u64>,
     passes: Option<u64>,
     noise: Option<NetworkNoise>,
@@ -67,8 +67,8 @@ impl Kan {
 
     /// The same with rows that come to steps in this way.
     #[must_use]
-    pub fn sampling(self, sampling: Sampling) -> Self {
-        Kan { sampling: Some(sampling), ..self }
+    pub fn sampler(self, sampler: NetworkSampler) -> Self {
+        Kan { sampling: Some(sampler), ..self }
     }
 
     /// The same with so many batches to a pass.
@@ -155,14 +155,14 @@ impl Kan {
             return Ok(Planned::new(training, shape, privacy));
         }
         budget.unless_pure()?;
-        let wishes = auto_config::Wishes {
+        let requested = auto_config::Requested {
             sampling: self.sampling,
             batches: self.batches,
             passes: self.passes,
             noise: self.noise,
             longest_step,
         };
-        let (taken, rejected) = auto_config::choose(&wishes, rows, budget)?;
+        let (taken, rejected) = auto_config::choose(&requested, rows, budget)?;
         let Candidate { sampler, noise, steps } = taken;
         (training.sampler, training.noise, training.steps) = (sampler, noise, steps);
         training.rejected = rejected;
@@ -212,7 +212,7 @@ fn link(loss: NetworkLoss) -> Link {
 pub(super) fn stage(candidate: &Candidate, noise: f64) -> Stage {
     let charge = match candidate.noise {
         NetworkNoise::Independent => PlannedRelease::sum(GRADIENT, noise),
-        NetworkNoise::Mixed { mixing } => PlannedRelease::mixed(GRADIENT, noise, mixing),
+        NetworkNoise::Mixed { correlation } => PlannedRelease::mixed(GRADIENT, noise, correlation),
         NetworkNoise::Tree => {
             let depth = depth(candidate.steps);
             let charge = PlannedRelease::sum(GRADIENT, noise * (depth as f64).sqrt());

@@ -130,7 +130,7 @@ impl Average {
             Average::All => descent::Average::over(0..steps),
             Average::Half => descent::Average::last_half(steps),
             Average::Last => descent::Average::Last,
-            Average::Lot => {
+            Average::Random => {
                 let drawn = Key::from_seed(seed).stream("lot").bits(0)?.below(steps)?;
                 descent::Average::over(drawn..drawn + 1)
             }

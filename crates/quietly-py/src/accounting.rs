@@ -5,7 +5,7 @@ use quietly_accounting::{Error, Event, Neighbours, PrivacyBound};
 use crate::{
     errors::{exception, guard, raise},
     ledger::relation,
-    scheme::{Dial, Scheme},
+    scheme::{NoiseParameter, Scheme},
 };
 
 /// (lower, upper): the upper end is certified; the lower is what some tables really leak.
@@ -41,7 +41,7 @@ fn curve(py: Python<'_>, runs: Runs<'_>, neighbours: &str) -> PyResult<Vec<(f64,
     })
 }
 
-/// The setting of the scheme's dial with the least noise that keeps epsilon at or below what is asked, and the epsilon it has.
+/// The setting of the scheme's noise_parameter with the least noise that keeps epsilon at or below what is asked, and the epsilon it has.
 #[pyfunction]
 fn calibrate(
     py: Python<'_>,
@@ -52,7 +52,7 @@ fn calibrate(
 ) -> PyResult<(f64, Interval)> {
     guard(|| {
         let (scheme, neighbours) = (Scheme::read(run)?, relation(neighbours)?);
-        if scheme.dial == Dial::Nothing {
+        if scheme.noise_parameter == NoiseParameter::Nothing {
             let message = "approximate-dp has no noise to calibrate: ask for its epsilon instead";
             return Err(exception("ParameterError", message, None));
         }

@@ -6,7 +6,8 @@ use std::{
 
 use pyo3::{prelude::*, types::PyBytes};
 use quietly::{
-    BackendInput, BatchDraw, Encoding, Error, Foreign, Model, Paid, Plan, Private, Sampler, Watch,
+    BackendInput, BatchDraw, Charge, Encoding, Error, Foreign, Model, Plan, Private, Sampler,
+    Watch,
     backend::{Backend, Batch, ReadSpec},
     decode_query,
     query::{Query, QuerySum},
@@ -89,12 +90,12 @@ impl There {
         &mut self,
         (plan, encoding): (&Plan, &Encoding),
         unit: &str,
-        (paid, threads): (Paid, usize),
+        (charge, threads): (Charge, usize),
         watch: &mut Watch<'_>,
     ) -> Result<Model, Error> {
         let mut from =
             BackendInput { backend: self, public: None, allocation: None, checkpoint: None };
-        plan.fit_on(&mut from, encoding, unit, paid, threads, watch)
+        plan.fit_on(&mut from, encoding, unit, charge, threads, watch)
     }
 
     /// What Python answered; if it raised, that is kept.

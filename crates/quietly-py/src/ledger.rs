@@ -2,7 +2,7 @@
 use std::{path::PathBuf, sync::Mutex};
 
 use pyo3::prelude::*;
-use quietly::{Key, Neighbours, Paid};
+use quietly::{Charge, Key, Neighbours};
 
 use crate::{
     errors::{exception, raise},
@@ -98,10 +98,10 @@ impl LedgerFile {
         what: &str,
         budget: quietly::Budget,
         key: Key,
-    ) -> PyResult<(Paid, String)> {
+    ) -> PyResult<(Charge, String)> {
         let run = quietly::Run::new(what).map_err(raise)?;
-        let paid = self.with(|ledger| ledger.pay(&run, budget, key)).map_err(raise)?;
-        Ok((paid, run.name))
+        let charge = self.with(|ledger| ledger.pay(&run, budget, key)).map_err(raise)?;
+        Ok((charge, run.name))
     }
 
     /// Writes down that a run has ended. If that fails it stays charged and begun, which is no worse.

@@ -5,14 +5,14 @@ use pyo3::{
     prelude::*,
     types::{PyByteArray, PyBytes, PyDict},
 };
-use quietly::{Curves, FitInput, Paid, Places, classify, evaluate, evaluate_classes, predict};
+use quietly::{Charge, Curves, FitInput, Places, classify, evaluate, evaluate_classes, predict};
 
 use crate::{
     certificate::{self, Certificate},
     elsewhere::There,
     errors::{exception, guard, raise},
     ledger::LedgerFile,
-    plan::{Plan, Wishes},
+    plan::{Keywords, Plan},
     schema::Schema,
     table::Table,
     watch::watched,
@@ -27,42 +27,42 @@ impl Model {
     /// Plans, charges the ledger if there is one, reads, releases and signs. `public` is what was taken to be public beside the schema.
     /// Rows that are `elsewhere` have somebody who answers for them, and somebody who counts them; `table` has none then.
     #[staticmethod]
-    #[pyo3(signature = (table, schema, wishes, public, ledger=None, elsewhere=None))]
+    #[pyo3(signature = (table, schema, keywords, public, ledger=None, elsewhere=None))]
     fn fit(
         py: Python<'_>,
         table: &Table,
         schema: &Schema,
-        wishes: &Bound<'_, PyDict>,
+        keywords: &Bound<'_, PyDict>,
         public: Vec<String>,
         ledger: Option<&LedgerFile>,
         elsewhere: Option<(Py<PyAny>, Py<PyAny>)>,
     ) -> PyResult<Self> {
         guard(|| {
-            let wishes = Wishes(wishes);
+            let keywords = Keywords(keywords);
             let sparse = table.source.is_sparse();
-            let (encoding, plan) = wishes.plan(schema, table.source.columns(), sparse)?;
-            let (key, threads) = (wishes.key()?, wishes.threads()?);
-            let (not_covered, parameters) = (wishes.not_covered()?, wishes.parameters()?);
+            let (encoding, plan) = keywords.plan(schema, table.source.columns(), sparse)?;
+            let (key, threads) = (keywords.key()?, keywords.threads()?);
+            let (not_covered, parameters) = (keywords.not_covered()?, keywords.parameters()?);
             let planned = (&plan, &encoding);
             let there = elsewhere.map(|there| There::new(there, table, planned));
             let mut there = there.transpose()?;
             table.check(&encoding, schema)?;
-            let (paid, run) = match ledger {
+            let (charge, run) = match ledger {
                 Some(ledger) => {
-                    let target = wishes.word("target")?.unwrap_or_default();
+                    let target = keywords.word("target")?.unwrap_or_default();
                     let what = format!("{} of {target}", plan.link().name());
-                    let (paid, run) = ledger.pay(&what, plan.asked(), key)?;
-                    (paid, Some((ledger, run)))
+                    let (charge, run) = ledger.pay(&what, plan.asked(), key)?;
+                    (charge, Some((ledger, run)))
                 }
-                None => (Paid::without_ledger(key), None),
+                None => (Charge::without_ledger(key), None),
             };
             let unit = &schema.inner.unit;
-            let fitted = watched(py, wishes.tell()?, |watch| match &mut there {
-                Some(there) => there.fit(planned, unit, (paid, threads), watch),
+            let fitted = watched(py, keywords.tell()?, |watch| match &mut there {
+                Some(there) => there.fit(planned, unit, (charge, threads), watch),
                 None => {
                     let reads =
                         FitInput { source: &table.source, public: None, encoding: &encoding };
-                    plan.fit_from(reads, unit, paid, threads, watch)
+                    plan.fit_from(reads, unit, charge, threads, watch)
                 }
             });
             let raised = there.and_then(There::raised);

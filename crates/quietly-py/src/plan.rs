@@ -22,8 +22,8 @@ pub(crate) struct Plan(pub(crate) quietly::PlanRecord);
 impl Plan {
     /// The plan for a table with these columns; no row is read.
     #[staticmethod]
-    fn of(columns: Vec<String>, schema: &Schema, wishes: &Bound<'_, PyDict>) -> PyResult<Self> {
-        guard(|| Ok(Plan(Wishes(wishes).plan(schema, &columns, false)?.1.record())))
+    fn of(columns: Vec<String>, schema: &Schema, keywords: &Bound<'_, PyDict>) -> PyResult<Self> {
+        guard(|| Ok(Plan(Keywords(keywords).plan(schema, &columns, false)?.1.record())))
     }
 
     /// What the fit will cost: the certified upper bound on epsilon. Never above what was asked.
@@ -87,9 +87,9 @@ pub(crate) fn refusal(name: &str, want: &str, given: &Bound<'_, PyAny>) -> Strin
 }
 
 /// The parameters of an estimator, by name.
-pub(crate) struct Wishes<'a, 'py>(pub(crate) &'a Bound<'py, PyDict>);
+pub(crate) struct Keywords<'a, 'py>(pub(crate) &'a Bound<'py, PyDict>);
 
-impl Wishes<'_, '_> {
+impl Keywords<'_, '_> {
     /// A parameter, if it is there and not None.
     pub(crate) fn get<T>(&self, name: &str, want: &str) -> PyResult<Option<T>>
     where

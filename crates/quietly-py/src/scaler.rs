@@ -12,7 +12,7 @@ use crate::{
     errors::raise,
     ledger::LedgerFile,
     model::{bytes, threads},
-    plan::Wishes,
+    plan::Keywords,
     schema::Schema,
     table::Table,
     watch::watched,
@@ -40,34 +40,34 @@ impl Scaler {
 impl Scaler {
     /// Asks the table once, within the budget.
     #[staticmethod]
-    #[pyo3(signature = (table, schema, wishes, public, ledger=None))]
+    #[pyo3(signature = (table, schema, keywords, public, ledger=None))]
     fn fit(
         py: Python<'_>,
         table: &Table,
         schema: &Schema,
-        wishes: &Bound<'_, PyDict>,
+        keywords: &Bound<'_, PyDict>,
         public: Vec<String>,
         ledger: Option<&LedgerFile>,
     ) -> PyResult<Self> {
-        let wishes = Wishes(wishes);
+        let keywords = Keywords(keywords);
         let columns = table.source.columns();
         let encoding = Encoding::new(&schema.inner, columns, None, None).map_err(raise)?;
-        let rows = wishes.count("rows")?.unwrap_or(schema.inner.rows);
-        let budget = wishes.budget(rows, schema)?;
-        let (key, threads) = (wishes.key()?, wishes.threads()?);
-        let not_covered = wishes.not_covered()?;
-        let yes = |name: &str| wishes.get(name, "True or False").map(|said| said.unwrap_or(true));
+        let rows = keywords.count("rows")?.unwrap_or(schema.inner.rows);
+        let budget = keywords.budget(rows, schema)?;
+        let (key, threads) = (keywords.key()?, keywords.threads()?);
+        let not_covered = keywords.not_covered()?;
+        let yes = |name: &str| keywords.get(name, "True or False").map(|said| said.unwrap_or(true));
         let with = (yes("with_mean")?, yes("with_std")?);
-        let (paid, run) = match ledger {
+        let (charge, run) = match ledger {
             Some(ledger) => {
-                let (paid, run) = ledger.pay("means and standard deviations", budget, key)?;
-                (paid, Some((ledger, run)))
+                let (charge, run) = ledger.pay("means and standard deviations", budget, key)?;
+                (charge, Some((ledger, run)))
             }
-            None => (quietly::Paid::without_ledger(key), None),
+            None => (quietly::Charge::without_ledger(key), None),
         };
         let found = watched(py, None, |watch| {
             let unit = &schema.inner.unit;
-            quietly::Moments::of(&table.source, &encoding, unit, budget, paid, threads, watch)
+            quietly::Moments::of(&table.source, &encoding, unit, budget, charge, threads, watch)
         });
         let (moments, mut certificate) = found?;
         if let Some((ledger, run)) = run {

@@ -6,14 +6,14 @@ use quietly_accounting::{
 
 use crate::{
     errors::{exception, raise},
-    plan::Wishes,
+    plan::Keywords,
 };
 
 const NAMES: &str = "gaussian, laplace, exponential, objective, approximate-dp, poisson, fixed-size, random-allocation, shuffle, tree or correlated";
 
 /// What makes the noise of a scheme, as the accountant counts it.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Dial {
+pub(crate) enum NoiseParameter {
     Noise,
     Scale,
     EpsilonEach,
@@ -21,23 +21,23 @@ pub(crate) enum Dial {
     Nothing,
 }
 
-/// A scheme but for its dial.
+/// A scheme but for its noise_parameter.
 pub(crate) struct Scheme {
-    pub(crate) dial: Dial,
+    pub(crate) noise_parameter: NoiseParameter,
     event: Box<dyn Fn(f64) -> Result<Event, Error> + Send + Sync>,
 }
 
 impl Scheme {
     fn new(
-        dial: Dial,
+        noise_parameter: NoiseParameter,
         event: impl Fn(f64) -> Result<Event, Error> + Send + Sync + 'static,
     ) -> PyResult<Self> {
-        Ok(Scheme { dial, event: Box::new(event) })
+        Ok(Scheme { noise_parameter, event: Box::new(event) })
     }
 
     pub(crate) fn read(said: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let wishes = Wishes(said);
-        let name = wishes.word("scheme")?.unwrap_or_default();
+        let keywords = Keywords(said);
+        let name = keywords.word("scheme")?.unwrap_or_default();
         let taken: &[&str] = match name.as_str() {
             "gaussian" | "laplace" | "exponential" => &["steps"],
             "objective" => &["smoothness", "derivative", "classes", "most", "steps"],
@@ -72,51 +72,57 @@ impl Scheme {
                 return Err(wrong(&format!("{name} takes {takes}, but no {flag}")));
             }
         }
-        let count = |name: &str| Ok::<u64, PyErr>(wishes.count(name)?.unwrap_or(1));
-        let number = |name: &str| Ok::<f64, PyErr>(wishes.number(name)?.unwrap_or(f64::NAN));
+        let count = |name: &str| Ok::<u64, PyErr>(keywords.count(name)?.unwrap_or(1));
+        let number = |name: &str| Ok::<f64, PyErr>(keywords.number(name)?.unwrap_or(f64::NAN));
         let (steps, epochs) = (count("steps")?, count("epochs")?);
         match name.as_str() {
-            "gaussian" => Scheme::new(Dial::Noise, move |x| Event::gaussian(x)?.repeat(steps)),
-            "laplace" => Scheme::new(Dial::Scale, move |x| Event::laplace(x)?.repeat(steps)),
-            "exponential" => {
-                Scheme::new(Dial::EpsilonEach, move |x| Event::exponential(x)?.repeat(steps))
+            "gaussian" => {
+                Scheme::new(NoiseParameter::Noise, move |x| Event::gaussian(x)?.repeat(steps))
             }
+            "laplace" => {
+                Scheme::new(NoiseParameter::Scale, move |x| Event::laplace(x)?.repeat(steps))
+            }
+            "exponential" => Scheme::new(NoiseParameter::EpsilonEach, move |x| {
+                Event::exponential(x)?.repeat(steps)
+            }),
             "objective" => {
-                let (smoothness, bound) = (number("smoothness")?, derivative_bound(&wishes)?);
-                Scheme::new(Dial::Noise, move |x| {
+                let (smoothness, bound) = (number("smoothness")?, derivative_bound(&keywords)?);
+                Scheme::new(NoiseParameter::Noise, move |x| {
                     Event::objective_perturbation(x, smoothness, bound)?.repeat(steps)
                 })
             }
             "approximate-dp" => {
                 let (epsilon, delta) =
-                    (number("epsilon_each")?, wishes.number("delta_each")?.unwrap_or(0.0));
-                Scheme::new(Dial::Nothing, move |_| {
+                    (number("epsilon_each")?, keywords.number("delta_each")?.unwrap_or(0.0));
+                Scheme::new(NoiseParameter::Nothing, move |_| {
                     Event::approximate_dp(epsilon, delta)?.repeat(steps)
                 })
             }
             "poisson" => {
                 let rate = number("sampling_rate")?;
-                Scheme::new(Dial::Noise, move |x| Event::poisson(rate, x)?.repeat(steps))
+                Scheme::new(NoiseParameter::Noise, move |x| Event::poisson(rate, x)?.repeat(steps))
             }
             "fixed-size" => {
                 let (records, batch) = (count("records")?, count("batch")?);
-                Scheme::new(Dial::Noise, move |x| {
+                Scheme::new(NoiseParameter::Noise, move |x| {
                     Event::fixed_size(records, batch, x)?.repeat(steps)
                 })
             }
             "random-allocation" => {
                 let select = count("select")?;
-                Scheme::new(Dial::Noise, move |x| {
+                Scheme::new(NoiseParameter::Noise, move |x| {
                     Event::random_allocation(steps, select, x)?.repeat(epochs)
                 })
             }
-            "shuffle" => {
-                Scheme::new(Dial::Noise, move |x| Event::shuffled(steps, x)?.repeat(epochs))
+            "shuffle" => Scheme::new(NoiseParameter::Noise, move |x| {
+                Event::shuffled(steps, x)?.repeat(epochs)
+            }),
+            "tree" => {
+                Scheme::new(NoiseParameter::Noise, move |x| Event::tree(steps, x)?.repeat(epochs))
             }
-            "tree" => Scheme::new(Dial::Noise, move |x| Event::tree(steps, x)?.repeat(epochs)),
             _ => {
-                let (strategy, participation) = (strategy(&wishes)?, participation(&wishes)?);
-                Scheme::new(Dial::Noise, move |x| {
+                let (strategy, participation) = (strategy(&keywords)?, participation(&keywords)?);
+                Scheme::new(NoiseParameter::Noise, move |x| {
                     CorrelatedGaussian::new(strategy.clone(), participation, steps, x)
                         .map(Event::correlated)
                 })
@@ -124,18 +130,18 @@ impl Scheme {
         }
     }
 
-    /// The event at the setting of the dial that was told.
+    /// The event at the setting of the noise_parameter that was told.
     pub(crate) fn told(said: &Bound<'_, PyDict>) -> PyResult<Event> {
         let scheme = Scheme::read(said)?;
-        let wishes = Wishes(said);
-        let name = match scheme.dial {
-            Dial::Noise => "noise_multiplier",
-            Dial::Scale if said.contains("scale")? => "scale",
-            Dial::Scale => "noise_multiplier",
-            Dial::EpsilonEach => "epsilon_each",
-            Dial::Nothing => "",
+        let keywords = Keywords(said);
+        let name = match scheme.noise_parameter {
+            NoiseParameter::Noise => "noise_multiplier",
+            NoiseParameter::Scale if said.contains("scale")? => "scale",
+            NoiseParameter::Scale => "noise_multiplier",
+            NoiseParameter::EpsilonEach => "epsilon_each",
+            NoiseParameter::Nothing => "",
         };
-        let setting = wishes.number(name)?.unwrap_or(f64::NAN);
+        let setting = keywords.number(name)?.unwrap_or(f64::NAN);
         (scheme.event)(setting).map_err(raise)
     }
 
@@ -144,9 +150,9 @@ impl Scheme {
         (self.event)(self.setting(noise))
     }
 
-    /// The dial's setting for an amount of noise.
+    /// The noise_parameter's setting for an amount of noise.
     pub(crate) fn setting(&self, noise: f64) -> f64 {
-        if self.dial == Dial::EpsilonEach { 1.0 / noise } else { noise }
+        if self.noise_parameter == NoiseParameter::EpsilonEach { 1.0 / noise } else { noise }
     }
 }
 
@@ -154,13 +160,15 @@ fn wrong(message: &str) -> PyErr {
     exception("ParameterError", message, None)
 }
 
-fn derivative_bound(wishes: &Wishes<'_, '_>) -> PyResult<DerivativeBound> {
-    match wishes.word("derivative")?.unwrap_or_default().as_str() {
-        "logistic" => Ok(DerivativeBound::Logistic { clip: wishes.number("most")?.unwrap_or(1.0) }),
+fn derivative_bound(keywords: &Keywords<'_, '_>) -> PyResult<DerivativeBound> {
+    match keywords.word("derivative")?.unwrap_or_default().as_str() {
+        "logistic" => {
+            Ok(DerivativeBound::Logistic { clip: keywords.number("most")?.unwrap_or(1.0) })
+        }
         "one-sign" => Ok(DerivativeBound::OneSign),
         "two-signs" => Ok(DerivativeBound::TwoSigns),
         "classes" => {
-            Ok(DerivativeBound::Softmax { classes: wishes.count("classes")?.unwrap_or(2) })
+            Ok(DerivativeBound::Softmax { classes: keywords.count("classes")?.unwrap_or(2) })
         }
         other => Err(wrong(&format!(
             "derivative must be logistic, one-sign, two-signs or classes, but is {other:?}"
@@ -168,9 +176,9 @@ fn derivative_bound(wishes: &Wishes<'_, '_>) -> PyResult<DerivativeBound> {
     }
 }
 
-fn strategy(wishes: &Wishes<'_, '_>) -> PyResult<Strategy> {
-    let bands = wishes.get::<Vec<f64>>("bands", "the first coefficients, such as [1.0, 0.5]")?;
-    match (wishes.number("lambda")?, bands) {
+fn strategy(keywords: &Keywords<'_, '_>) -> PyResult<Strategy> {
+    let bands = keywords.get::<Vec<f64>>("bands", "the first coefficients, such as [1.0, 0.5]")?;
+    match (keywords.number("lambda")?, bands) {
         (Some(lambda), None) => Ok(Strategy::Lambda(lambda)),
         (None, Some(bands)) => Ok(Strategy::Banded(bands)),
         (None, None) => Err(wrong("correlated noise needs lambda or bands, but neither was given")),
@@ -180,10 +188,10 @@ fn strategy(wishes: &Wishes<'_, '_>) -> PyResult<Strategy> {
     }
 }
 
-fn participation(wishes: &Wishes<'_, '_>) -> PyResult<Participation> {
-    let full = wishes.get::<bool>("full", "True or False")?.unwrap_or(false);
-    let rate = wishes.number("sampling_rate")?;
-    let count = |name: &str| wishes.count(name);
+fn participation(keywords: &Keywords<'_, '_>) -> PyResult<Participation> {
+    let full = keywords.get::<bool>("full", "True or False")?.unwrap_or(false);
+    let rate = keywords.number("sampling_rate")?;
+    let count = |name: &str| keywords.count(name);
     let given = (full, rate, count("bins")?, count("period")?);
     let rest = (count("separation")?, count("participations")?, count("records")?, count("batch")?);
     Ok(match (given, rest) {

@@ -6,7 +6,7 @@ use crate::{
     errors::{exception, raise},
     ledger::LedgerFile,
     model::Model,
-    plan::Wishes,
+    plan::Keywords,
     schema::Schema,
     table::Table,
     watch::watched,
@@ -24,7 +24,7 @@ struct Trying {
     public: bool,
 }
 
-/// Tries candidates, and gives the place of the best, its score and its model. All wishes but those for the model are the first's.
+/// Tries candidates, and gives the place of the best, its score and its model. All keywords but those for the model are the first's.
 #[pyfunction]
 #[pyo3(signature = (table, validation, schema, candidates, trying, taken_public, ledger=None))]
 #[expect(clippy::too_many_arguments, reason = "they come from Python one by one")]
@@ -39,8 +39,8 @@ fn tune(
     ledger: Option<&LedgerFile>,
 ) -> PyResult<(usize, f64, Model)> {
     let Trying { trials, share, public } = trying;
-    let first = Wishes(candidates.first().ok_or_else(|| wrong("there are no candidates"))?);
-    let specs = candidates.iter().map(|c| Wishes(c).spec()).collect::<PyResult<Vec<_>>>()?;
+    let first = Keywords(candidates.first().ok_or_else(|| wrong("there are no candidates"))?);
+    let specs = candidates.iter().map(|c| Keywords(c).spec()).collect::<PyResult<Vec<_>>>()?;
     let target = first.word("target")?.unwrap_or_default();
     let columns = table.source.columns();
     let encoding = Encoding::new(&schema.inner, columns, None, Some(&target)).map_err(raise)?;
@@ -48,7 +48,7 @@ fn tune(
     let budget = first.budget(rows, schema)?;
     let (key, threads) = (first.key()?, first.threads()?);
     let not_covered = first.not_covered()?;
-    let parameters = candidates.iter().map(|c| Wishes(c).parameters());
+    let parameters = candidates.iter().map(|c| Keywords(c).parameters());
     let mut parameters = parameters.collect::<PyResult<Vec<_>>>()?;
     let training = match validation {
         Some(_) => rows,
@@ -66,12 +66,12 @@ fn tune(
         Some(_) => None,
         None => Some(split(table, share, &key)?),
     };
-    let (paid, run) = match ledger {
+    let (charge, run) = match ledger {
         Some(ledger) => {
-            let (paid, run) = ledger.pay("the best of a random number of trials", budget, key)?;
-            (paid, Some((ledger, run)))
+            let (charge, run) = ledger.pay("the best of a random number of trials", budget, key)?;
+            (charge, Some((ledger, run)))
         }
-        None => (quietly::Paid::without_ledger(key), None),
+        None => (quietly::Charge::without_ledger(key), None),
     };
     let (train, held) = match (&parts, validation) {
         (Some((held, train)), _) => (train, held),
@@ -81,7 +81,7 @@ fn tune(
     let held = if public { Validation::Public(held) } else { Validation::Private(held) };
     let reads = FitInput { source: train, public: None, encoding: &encoding };
     let (place, score, mut model) = watched(py, first.tell()?, |watch| {
-        tuning.run(reads, held, &schema.inner.unit, paid, threads, watch)
+        tuning.run(reads, held, &schema.inner.unit, charge, threads, watch)
     })?;
     if let Some((ledger, run)) = run {
         ledger.finish(&run);

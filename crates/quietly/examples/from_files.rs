@@ -4,7 +4,7 @@
 use std::{error::Error, fmt::Write as _, fs, ops::ControlFlow};
 
 use quietly::{
-    Budget, Encoding, Family, Key, Model, ModelSpec, Paid, ReadOptions, Schema, Source, predict,
+    Budget, Charge, Encoding, Family, Key, Model, ModelSpec, ReadOptions, Schema, Source, predict,
 };
 
 /// What is public about the table. Ranges and values are known beforehand, never found in the rows.
@@ -39,8 +39,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // Reads the file and adds noise. A `Ledger` in place of `without_ledger` adds up what is spent.
     let on_progress = &mut |_| ControlFlow::Continue(());
-    let paid = Paid::without_ledger(Key::from_os()?);
-    let model = plan.fit(&source, &encoding, &schema.unit, paid, 2, on_progress)?;
+    let charge = Charge::without_ledger(Key::from_os()?);
+    let model = plan.fit(&source, &encoding, &schema.unit, charge, 2, on_progress)?;
     println!("{}\n", model.certificate);
 
     // The file holds the certificate beside the weights. Reading it checks both.

@@ -31,15 +31,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     for fit in 1..=3 {
         // The charge is on the disk before the first row is read, and stays if the fit fails.
         let run = Run::new(&format!("fit {fit} of y"))?;
-        let paid = match ledger.pay(&run, plan.asked(), Key::from_os()?) {
-            Ok(paid) => paid,
+        let charge = match ledger.pay(&run, plan.asked(), Key::from_os()?) {
+            Ok(charge) => charge,
             Err(error) => {
                 println!("fit {fit}: {error}");
                 refused = Some(fit);
                 continue;
             }
         };
-        let model = plan.fit(&source, &encoding, &schema.unit, paid, 2, on_progress)?;
+        let model = plan.fit(&source, &encoding, &schema.unit, charge, 2, on_progress)?;
         // The result is safe: this run never resumes.
         ledger.finish(&run.name)?;
         println!("fit {fit}: weight {:.2}, ε left {:.2}", model.weights[0], ledger.left().0);

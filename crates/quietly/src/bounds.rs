@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use quietly_accounting::Neighbours;
 use quietly_core::{
     budget::Budget,
+    charge::Charge,
     mechanism::{Mechanism, PlannedRelease, Stage},
-    paid::Paid,
     release::{BoundedSum, Histogram, Releaser, Sensitivity},
 };
 use quietly_data::{Block, Encoding, Private, Rule, Schema, Source};
@@ -44,11 +44,11 @@ pub fn private_range(
     column: &str,
     rows: u64,
     budget: Budget,
-    paid: Paid,
+    charge: Charge,
     threads: usize,
 ) -> Result<Option<(f64, f64)>, Error> {
     let epsilon = epsilon_of_one_row(budget)?;
-    let key = paid.spend(budget)?;
+    let key = charge.spend(budget)?;
     let counts = counts(source, column, threads, &grid())?;
     Choice::new(column, rows, epsilon, key, threads).range(Histogram::new(counts))
 }
@@ -63,10 +63,10 @@ pub fn private_range_on(
     column: &str,
     rows: u64,
     budget: Budget,
-    paid: Paid,
+    charge: Charge,
 ) -> Result<Option<(f64, f64)>, Error> {
     let epsilon = epsilon_of_one_row(budget)?;
-    let key = paid.spend(budget)?;
+    let key = charge.spend(budget)?;
     let mut choice = Choice::new(column, rows, epsilon, key, 1);
     let query = ValueHistogram { scale: 2.0_f64.powi(REACH), thresholds: grid() };
     let counts = run_query(backend, &mut choice.releaser, &Batch::All, &query)?.histogram();

@@ -32,7 +32,7 @@
 //! * [`predict`] and [`evaluate`] use it, [`classify`] and [`evaluate_classes`] if it is a classifier.
 //! * [`private_range`] finds a column's range at a price, [`public_range`] in a public file.
 //! * [`Moments`] are private means and standard deviations.
-//! * [`Ledger`] remembers what was spent on a table, and refuses more. Whatever reads a table and adds noise takes [`Paid`]: it
+//! * [`Ledger`] remembers what was spent on a table, and refuses more. Whatever reads a table and adds noise takes [`Charge`]: it
 //!   was charged to a ledger, or deliberately was not.
 //! * [`Tuning`] chooses among candidates at one price.
 //! * [`audit`] attacks plans and mechanisms on made-up tables: a lower bound on ε, beside the proven upper one.
@@ -52,13 +52,13 @@ pub use quietly_core::{
     batch_sampling::BatchDraw,
     budget::Budget,
     certificate::Certificate,
+    charge::Charge,
     checkpoint::{Checkpoint, PlanDigest},
     cores::forbid_core_files,
     disk,
     error::Error as CoreError,
     ledger::{Ledger, Run, Spending},
     mechanism::{Correlation, Mechanism, PlannedRelease, Sampler, Stage},
-    paid::Paid,
     privacy_plan::{PrivacyPlan, UncheckedPlan},
     private_selection::PrivateSelection,
     progress::{Progress, Watch},

@@ -8,8 +8,8 @@
 use quietly_core::{
     budget::Budget,
     certificate::Certificate,
+    charge::Charge,
     mechanism::Sampler,
-    paid::Paid,
     progress::{Progress, Watch},
     release::Sensitivity,
 };
@@ -52,14 +52,14 @@ impl Moments {
         encoding: &Encoding,
         unit_of_privacy: &str,
         budget: Budget,
-        paid: Paid,
+        charge: Charge,
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<(Vec<Self>, Certificate), Error> {
         let ranges = ranges(encoding)?;
         let public = vec!["the schema".into(), "the names of the columns".into()];
         let plan = OneSum::plan_or_plain(PURPOSE, budget)?;
-        let (bytes, key) = (source.bytes(), paid.spend(budget)?);
+        let (bytes, key) = (source.bytes(), charge.spend(budget)?);
         if !budget.is_private() {
             let mut sums = vec![0.0; 1 + 2 * ranges.len()];
             read(source, encoding, threads, bytes, watch, &mut |row| add(&mut sums, row, |x| x))?;
@@ -164,8 +164,8 @@ mod tests {
         let encoding =
             Encoding::new(&Schema::parse(text).unwrap(), source.columns(), None, None).unwrap();
         let quiet = &mut |_| ControlFlow::Continue(());
-        let paid = Paid::without_ledger(quietly_noise::Key::from_seed(seed));
-        Moments::of(source, &encoding, "row", budget, paid, 2, quiet).unwrap()
+        let charge = Charge::without_ledger(quietly_noise::Key::from_seed(seed));
+        Moments::of(source, &encoding, "row", budget, charge, 2, quiet).unwrap()
     }
 
     fn columns() -> Vec<Vec<f64>> {

@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use quietly_core::{
     budget::Budget,
     certificate::Certificate,
-    paid::Paid,
+    charge::Charge,
     progress::{Progress, Watch},
     release::Sensitivity,
     rows_used::RowsUsed,
@@ -96,14 +96,14 @@ impl TableCheck {
         schema: &Schema,
         target: Option<&str>,
         budget: Budget,
-        paid: Paid,
+        charge: Charge,
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<(Self, Certificate), Error> {
         let budget = budget.for_units_of_at_least(schema.rows_per_unit)?;
         let (encoding, looks) = looks(source, schema, target)?;
         let plan = OneSum::plan_or_plain(PURPOSE, budget)?;
-        let key = paid.spend(budget)?;
+        let key = charge.spend(budget)?;
         let mut sums = vec![0_i128; 2 + 2 * looks.len()];
         let bytes = source.bytes();
         blocks(source, &encoding, threads, &mut |block| {
@@ -240,8 +240,8 @@ mod tests {
         let source = Source::open([&path], &Default::default()).unwrap();
         let schema = Schema::parse(SCHEMA).unwrap();
         let quiet = &mut |_: Progress| ControlFlow::Continue(());
-        let paid = Paid::without_ledger(quietly_noise::Key::from_seed(1));
-        TableCheck::of(&source, &schema, Some("y"), budget, paid, 2, quiet).unwrap().0
+        let charge = Charge::without_ledger(quietly_noise::Key::from_seed(1));
+        TableCheck::of(&source, &schema, Some("y"), budget, charge, 2, quiet).unwrap().0
     }
 
     /// By hand: one trouble of each kind, in one row each, and one good row.

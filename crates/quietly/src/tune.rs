@@ -12,8 +12,8 @@ use quietly_accounting::{Neighbours, TrialCount};
 use quietly_core::{
     budget::Budget,
     certificate::SELECTION,
+    charge::Charge,
     mechanism::{event, one_sum},
-    paid::Paid,
     private_selection::PrivateSelection,
     progress::{Progress, Watch},
 };
@@ -138,7 +138,7 @@ impl Tuning {
         reads: FitInput<'_>,
         validation: Validation<'_>,
         unit_of_privacy: &str,
-        paid: Paid,
+        charge: Charge,
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<(usize, f64, Model), Error> {
@@ -147,15 +147,15 @@ impl Tuning {
         let same = public == self.tuned.score_noise.is_none();
         Error::ensure(same, "validation", want, "of the other kind")?;
         let law = TrialCount::with_mean(self.tuned.trials)?;
-        let key = paid.spend(self.asked)?;
+        let key = charge.spend(self.asked)?;
         let mut bits = key.stream("which candidates, and how many trials").bits(0)?;
         let stopping = law.stop_probability(uniform(&mut bits)?);
         let mut best: Option<((f64, u64), usize, Model)> = None;
         for trial in 0_u64.. {
             let place = bits.below(self.plans.len() as u64)? as usize;
-            // All trials together are within what was paid.
+            // All trials together are within the charge.
             let own =
-                |what: &[u8]| Paid::without_ledger(key.bound_to([what, &trial.to_le_bytes()]));
+                |what: &[u8]| Charge::without_ledger(key.bound_to([what, &trial.to_le_bytes()]));
             // How many trials there were is secret: only whether to go on is asked, and nothing told.
             let mut quiet = |_: Progress| watch(Progress { doing: "trying", done: 0, of: 1 });
             let model = self.plans[place].fit_from(
@@ -193,7 +193,7 @@ impl Tuning {
         &self,
         model: &Model,
         validation: Validation<'_>,
-        paid: Paid,
+        charge: Charge,
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<f64, Error> {
@@ -205,11 +205,12 @@ impl Tuning {
             }
             Validation::Public(rows) => evaluate(model, rows, threads, on)?.r2,
             Validation::Private(rows) if classes => {
-                let scores = evaluate_classes_privately(model, rows, threads, self.once, paid, on)?;
+                let scores =
+                    evaluate_classes_privately(model, rows, threads, self.once, charge, on)?;
                 scores.0.accuracy.unwrap_or(0.0)
             }
             Validation::Private(rows) => {
-                evaluate_privately(model, rows, threads, self.once, paid, on)?.0.r2
+                evaluate_privately(model, rows, threads, self.once, charge, on)?.0.r2
             }
         })
     }

@@ -4,8 +4,8 @@ use std::{collections::BTreeSet, fs, ops::ControlFlow, path::Path, sync::Arc};
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 use parquet::{arrow::ArrowWriter, file::properties::WriterProperties};
 use quietly::{
-    BackendInput, BatchDraw, Budget, Checkpoint, Encoding, Error, Family, FitInput, Key, Link,
-    Method, Model, ModelSpec, Neighbours, Paid, PartitionedTable, Plan, Private, Regression,
+    BackendInput, BatchDraw, Budget, Charge, Checkpoint, Encoding, Error, Family, FitInput, Key,
+    Link, Method, Model, ModelSpec, Neighbours, PartitionedTable, Plan, Private, Regression,
     Sampler, Schema, Source, TablePart,
     backend::{Backend, Batch, ParquetParts},
     query::{Query, QuerySum},
@@ -84,7 +84,7 @@ fn fit(
 ) -> Result<Model, Error> {
     let mut from = BackendInput { backend, public: None, allocation: None, checkpoint };
     let quiet = &mut |_| ControlFlow::Continue(());
-    plan.fit_on(&mut from, encoding, "row", Paid::without_ledger(Key::from_seed(seed)), 2, quiet)
+    plan.fit_on(&mut from, encoding, "row", Charge::without_ledger(Key::from_seed(seed)), 2, quiet)
 }
 
 fn in_parts(source: &Source, plan: &Plan, encoding: &Encoding) -> ParquetParts {
@@ -147,13 +147,13 @@ fn rows_in_parts_give_the_bits_of_rows_in_memory() {
     let mut methods = BTreeSet::new();
     for (name, plan) in sum_plans(&encoding) {
         let quiet = &mut |_| ControlFlow::Continue(());
-        let paid = || Paid::without_ledger(Key::from_seed(3));
+        let charge = || Charge::without_ledger(Key::from_seed(3));
         let reads = FitInput { source: &source, public: Some(&source), encoding: &encoding };
-        let whole = plan.fit_from(reads, "row", paid(), 2, quiet).unwrap();
+        let whole = plan.fit_from(reads, "row", charge(), 2, quiet).unwrap();
         let mut backend = in_parts(&source, &plan, &encoding);
         let (public, checkpoint) = (Some(&source), None);
         let mut from = BackendInput { backend: &mut backend, public, allocation: None, checkpoint };
-        let parts = plan.fit_on(&mut from, &encoding, "row", paid(), 2, quiet).unwrap();
+        let parts = plan.fit_on(&mut from, &encoding, "row", charge(), 2, quiet).unwrap();
         assert_eq!(whole.to_json(), parts.to_json(), "{name}");
         methods.insert(name.split(' ').take(2).collect::<Vec<_>>().join(" "));
     }
@@ -194,8 +194,8 @@ fn only_what_is_drawn_anew_in_every_step_is_resumed() {
             let mut tired = Tired { rows: &mut parts, asked: 0, until };
             let (public, backend) = (Some(&source), &mut tired);
             let mut from = BackendInput { backend, public, allocation: None, checkpoint };
-            let paid = Paid::without_ledger(Key::from_seed(3));
-            plan.fit_on(&mut from, &encoding, "row", paid, 2, quiet)
+            let charge = Charge::without_ledger(Key::from_seed(3));
+            plan.fit_on(&mut from, &encoding, "row", charge, 2, quiet)
         };
         let whole = run(usize::MAX, None).unwrap();
         run(3, Some(open())).unwrap_err();
@@ -356,7 +356,7 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
     assert_eq!(plan.method(), Method::OnePass);
     let quiet = &mut |_| ControlFlow::Continue(());
     let whole = plan
-        .fit(&source, &encoding, "row", Paid::without_ledger(Key::from_seed(3)), 2, quiet)
+        .fit(&source, &encoding, "row", Charge::without_ledger(Key::from_seed(3)), 2, quiet)
         .unwrap();
     let place = folder.path().join("prepared");
     let prepare = |key: &Key, place: &Path| {
@@ -382,7 +382,7 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
             &mut from,
             &encoding,
             "row",
-            Paid::without_ledger(Key::from_seed(3)),
+            Charge::without_ledger(Key::from_seed(3)),
             2,
             &mut |_| ControlFlow::Continue(()),
         )
@@ -408,8 +408,8 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
         let (public, checkpoint) = (None, None);
         let mut from = BackendInput { backend: rows, public, allocation, checkpoint };
         let quiet = &mut |_| ControlFlow::Continue(());
-        let paid = Paid::without_ledger(Key::from_seed(3));
-        let error = plan.fit_on(&mut from, &encoding, "row", paid, 2, quiet).unwrap_err();
+        let charge = Charge::without_ledger(Key::from_seed(3));
+        let error = plan.fit_on(&mut from, &encoding, "row", charge, 2, quiet).unwrap_err();
         assert!(error.to_string().contains("grouped"), "{error}");
     }
 

@@ -9,7 +9,7 @@
 use std::{fmt::Write as _, fs, ops::ControlFlow, path::Path};
 
 use quietly::{
-    Budget, Encoding, Family, FitInput, Key, Method, Model, ModelSpec, Neighbours, Paid, Plan,
+    Budget, Charge, Encoding, Family, FitInput, Key, Method, Model, ModelSpec, Neighbours, Plan,
     ReadOptions, Schema, Source,
 };
 use serde_json::Value;
@@ -102,9 +102,10 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn fit(&self, plan: &Plan, encoding: &Encoding, threads: usize) -> Result<Model, String> {
         let reads = FitInput { source: self.source, public: Some(self.source), encoding };
-        let paid = Paid::without_ledger(Key::from_seed(7));
+        let charge = Charge::without_ledger(Key::from_seed(7));
         let quiet = &mut |_| ControlFlow::Continue(());
-        plan.fit_from(reads, "row", paid, threads, quiet).map_err(|error| error.code().to_string())
+        plan.fit_from(reads, "row", charge, threads, quiet)
+            .map_err(|error| error.code().to_string())
     }
 
     /// One line: what came of a request.

@@ -1,7 +1,7 @@
 //! The price of questions without any δ.
 use quietly_accounting::Neighbours;
 
-use super::{Mechanism, PlannedRelease, Sampler, Stage, choice, sound::sound};
+use super::{Mechanism, PlannedRelease, Sampler, Stage, choice, validity::check_stages};
 
 impl PlannedRelease {
     /// A sum asked once in each step with Laplace noise, for which a row pays `epsilon` under `neighbours`.
@@ -69,7 +69,7 @@ pub fn pure_epsilon(sampler: Sampler, stages: &[Stage], neighbours: Neighbours) 
         Sampler::Partition { .. } | Sampler::OrderedPartition { .. } => true,
         _ => return None,
     };
-    sound(sampler, stages).ok()?;
+    check_stages(sampler, stages).ok()?;
     let (mut sum, mut dearest) = (0.0, 0.0_f64);
     for stage in stages {
         let mut step = 0.0;

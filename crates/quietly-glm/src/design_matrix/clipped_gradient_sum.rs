@@ -5,9 +5,9 @@ use super::{Examples, Features, Row};
 use crate::glm::Glm;
 
 impl Examples<'_> {
-    /// Σ slope·z over all rows, or over these, each held to the lattice's clip and rounded to its integers.
+    /// Σ derivative·z over all rows, or over these, each held to the lattice's clip and rounded to its integers.
     ///
-    /// With several outputs a row's vector is slopes ⊗ z. Its numbers v are what [`lattice`] calls z there, with
+    /// With several outputs a row's vector is derivatives ⊗ z. Its numbers v are what [`lattice`] calls z there, with
     /// the coefficient 1, so that ‖q‖ ≤ [`Lattice::bound`] whatever led to them: no row adds more. A sum of integers
     /// is the same in any order, and no part has the 2³² rows that would fill its numbers.
     pub fn clipped(
@@ -21,19 +21,19 @@ impl Examples<'_> {
         let count = chosen.map_or(self.rows(), <[u32]>::len);
         let parts = self.in_parts(0..count, |range| {
             let mut sum = vec![0_i64; outputs * size];
-            let (mut slopes, mut v, mut at) = (vec![0.0; outputs], Vec::new(), Vec::new());
+            let (mut derivatives, mut v, mut at) = (vec![0.0; outputs], Vec::new(), Vec::new());
             for i in range.map(|k| chosen.map_or(k, |chosen| chosen[k] as usize)) {
                 let scale = self.scale(i);
                 if scale == 0.0 {
                     continue;
                 }
-                for (slope, w) in slopes.iter_mut().zip(w.chunks_exact(size)) {
-                    *slope = self.scaled_score(i, scale, w);
+                for (derivative, w) in derivatives.iter_mut().zip(w.chunks_exact(size)) {
+                    *derivative = self.scaled_score(i, scale, w);
                 }
-                glm.slopes(&mut slopes, self.target[i]);
-                self.outer(i, scale, &slopes, &mut v, &mut at);
+                glm.derivatives(&mut derivatives, self.target[i]);
+                self.outer(i, scale, &derivatives, &mut v, &mut at);
                 let a = lattice.coefficient(1.0, lattice::norm(Row::Dense(&v).dot(&v)));
-                // What overflows is held to nothing, and nothing times infinity would be no number. Held slopes and cut
+                // What overflows is held to nothing, and nothing times infinity would be no number. Held derivatives and cut
                 // rows do not overflow; nothing here relies on that.
                 if a == 0.0 {
                     continue;
@@ -53,12 +53,19 @@ impl Examples<'_> {
         total.into_iter().map(lattice::clamped).collect()
     }
 
-    /// The numbers v of slopes ⊗ z for row i; where rows are sparse, those that may be other than zero, and their places.
-    fn outer(&self, i: usize, scale: f64, slopes: &[f64], v: &mut Vec<f64>, at: &mut Vec<usize>) {
+    /// The numbers v of derivatives ⊗ z for row i; where rows are sparse, those that may be other than zero, and their places.
+    fn outer(
+        &self,
+        i: usize,
+        scale: f64,
+        derivatives: &[f64],
+        v: &mut Vec<f64>,
+        at: &mut Vec<usize>,
+    ) {
         v.clear();
         at.clear();
-        for (k, slope) in slopes.iter().enumerate() {
-            let (c, first) = (slope * scale, k * self.size());
+        for (k, derivative) in derivatives.iter().enumerate() {
+            let (c, first) = (derivative * scale, k * self.size());
             match self.row(i) {
                 Row::Dense(x) => v.extend(x.iter().map(|x| c * x)),
                 Row::Sparse(index, x) => {

@@ -11,16 +11,16 @@ use crate::{
 
 /// By how much rounding may move [`Examples::gradient`] of so many rows at weights of this norm, in the Euclidean norm.
 ///
-/// A score of `size` products errs by (size + 4)u·‖w‖R and moves the slope by `bend` times that; the slope itself and its
+/// A score of `size` products errs by (size + 4)u·‖w‖R and moves the derivative by `smoothness` times that; the derivative itself and its
 /// products err by at most 12u of it; a run of rows by RUN·u of all that is added, and the rest is kept in two words.
 pub fn rounding(glm: Glm, radius: f64, size: usize, rows: f64, weights: f64) -> f64 {
-    let slope = glm.steepest * (RUN as f64 + 16.0);
-    let score = glm.bend * (size as f64 + 8.0) * weights * radius;
-    1.01 * U * rows * radius * (slope + score)
+    let derivative = glm.derivative_bound * (RUN as f64 + 16.0);
+    let score = glm.smoothness * (size as f64 + 8.0) * weights * radius;
+    1.01 * U * rows * radius * (derivative + score)
 }
 
-/// The slopes of rows. Not a closure, see [`SimdBlock`].
-pub trait Slopes: Sync {
+/// The derivatives of rows. Not a closure, see [`SimdBlock`].
+pub trait Derivatives: Sync {
     /// How many there are of a row.
     fn outputs(&self) -> usize {
         1
@@ -37,7 +37,7 @@ struct At<'a> {
     w: &'a [f64],
 }
 
-impl Slopes for At<'_> {
+impl Derivatives for At<'_> {
     fn outputs(&self) -> usize {
         self.glm.outputs()
     }
@@ -52,7 +52,7 @@ impl Slopes for At<'_> {
                 into[k * outputs + output] = examples.scaled_score(i, *scale, w);
             }
         }
-        glm.slopes_of_rows(into, &examples.target[rows]);
+        glm.derivatives_of_rows(into, &examples.target[rows]);
     }
 }
 
@@ -60,15 +60,15 @@ impl Slopes for At<'_> {
 struct Part<'a, S> {
     examples: &'a Examples<'a>,
     rows: Range<usize>,
-    slopes: &'a S,
+    derivatives: &'a S,
     total: &'a mut [Double],
 }
 
-impl<S: Slopes> SimdBlock for Part<'_, S> {
+impl<S: Derivatives> SimdBlock for Part<'_, S> {
     #[inline(always)]
     fn run(self) {
-        let Part { examples, rows, slopes, total } = self;
-        let (outputs, size) = (slopes.outputs(), examples.size());
+        let Part { examples, rows, derivatives, total } = self;
+        let (outputs, size) = (derivatives.outputs(), examples.size());
         let (mut run, mut scales, mut written) =
             (vec![0.0; total.len()], [0.0; RUN], vec![0.0; RUN * outputs]);
         for start in rows.clone().step_by(RUN) {
@@ -78,7 +78,7 @@ impl<S: Slopes> SimdBlock for Part<'_, S> {
             for (scale, i) in scales.iter_mut().zip(some.clone()) {
                 *scale = examples.scale(i);
             }
-            slopes.write(some.clone(), scales, written);
+            derivatives.write(some.clone(), scales, written);
             for (k, (i, scale)) in some.zip(scales).enumerate() {
                 // Whatever a null record holds, it adds nothing.
                 if *scale == 0.0 {
@@ -98,17 +98,17 @@ impl<S: Slopes> SimdBlock for Part<'_, S> {
 }
 
 impl Examples<'_> {
-    /// Σ slope·z over some rows at weights `w`, one slope for every output, in one order.
+    /// Σ derivative·z over some rows at weights `w`, one derivative for every output, in one order.
     pub fn gradient(&self, glm: Glm, w: &[f64], rows: Range<usize>) -> Vec<f64> {
         self.weighted(rows, &At { examples: self, glm, w })
     }
 
-    /// Σ slope·z over some rows, in one order. Null records are left out.
-    pub fn weighted(&self, rows: Range<usize>, slopes: &impl Slopes) -> Vec<f64> {
-        let size = slopes.outputs() * self.size();
+    /// Σ derivative·z over some rows, in one order. Null records are left out.
+    pub fn weighted(&self, rows: Range<usize>, derivatives: &impl Derivatives) -> Vec<f64> {
+        let size = derivatives.outputs() * self.size();
         let parts = self.in_parts(rows, |rows| {
             let mut total = vec![Double::default(); size];
-            dispatch(Part { examples: self, rows, slopes, total: &mut total });
+            dispatch(Part { examples: self, rows, derivatives, total: &mut total });
             total
         });
         let mut parts = parts.into_iter();
@@ -130,20 +130,20 @@ impl Examples<'_> {
         let count = rows.len() as f64;
         let parts = self.in_parts(rows, |range| {
             let mut total = vec![Double::default(); outputs * size];
-            let mut slopes = vec![Double::default(); outputs];
+            let mut derivatives = vec![Double::default(); outputs];
             for i in range.filter(|&i| !self.is_null(i)) {
                 let scale = Double::from(self.scale(i));
                 let entries = || {
                     let constant = (self.constant != 0.0).then_some((self.width, self.constant));
                     self.row(i).entries().chain(constant)
                 };
-                for (slope, w) in slopes.iter_mut().zip(w.chunks_exact(size)) {
+                for (derivative, w) in derivatives.iter_mut().zip(w.chunks_exact(size)) {
                     let dot = entries().fold(Double::default(), |s, (j, x)| s + w[j] * x.into());
-                    *slope = dot * scale;
+                    *derivative = dot * scale;
                 }
-                glm.slopes_in_double(&mut slopes, self.target[i]);
-                for (slope, total) in slopes.iter().zip(total.chunks_exact_mut(size)) {
-                    let c = *slope * scale;
+                glm.derivatives_in_double(&mut derivatives, self.target[i]);
+                for (derivative, total) in derivatives.iter().zip(total.chunks_exact_mut(size)) {
+                    let c = *derivative * scale;
                     for (j, x) in entries() {
                         total[j] = total[j] + c * x.into();
                     }
@@ -156,10 +156,10 @@ impl Examples<'_> {
             total.iter_mut().zip(part).for_each(|(total, part)| *total = *total + part);
         }
         let norm = w.iter().map(|w| w.hi * w.hi).sum::<f64>().sqrt();
-        // A running sum of so many rows; slopes are good to 2⁻⁸⁰.
-        let slope = glm.steepest * (count * 2f64.powi(-96) + 2f64.powi(-80));
-        let score = glm.bend * (size as f64 + 8.0) * norm * self.radius * 2f64.powi(-96);
-        (total, count * self.radius * (slope + score))
+        // A running sum of so many rows; derivatives are good to 2⁻⁸⁰.
+        let derivative = glm.derivative_bound * (count * 2f64.powi(-96) + 2f64.powi(-80));
+        let score = glm.smoothness * (size as f64 + 8.0) * norm * self.radius * 2f64.powi(-96);
+        (total, count * self.radius * (derivative + score))
     }
 
     /// About the second derivative of the sum at `w`, from at most `most` rows spread evenly; row by row, symmetric.
@@ -171,7 +171,7 @@ impl Examples<'_> {
         let taken = count.min(most);
         let parts = in_parts(self.threads, 0..taken, |range| {
             let mut matrix = vec![0.0; all * all];
-            let (mut scores, mut bends) = (vec![0.0; outputs], vec![0.0; outputs * outputs]);
+            let (mut scores, mut curvatures) = (vec![0.0; outputs], vec![0.0; outputs * outputs]);
             let mut z: Vec<(usize, f64)> = Vec::new();
             for i in range.map(|k| rows.start + k * count / taken) {
                 let scale = self.scale(i);
@@ -181,9 +181,9 @@ impl Examples<'_> {
                 for (score, w) in scores.iter_mut().zip(w.chunks_exact(size)) {
                     *score = self.scaled_score(i, scale, w);
                 }
-                glm.bends(&scores, self.target[i], &mut bends);
+                glm.second_derivatives(&scores, self.target[i], &mut curvatures);
                 // Most rows of a loss with corners are on its straight lines.
-                if bends.iter().all(|bend| *bend == 0.0) {
+                if curvatures.iter().all(|c| *c == 0.0) {
                     continue;
                 }
                 z.clear();
@@ -193,10 +193,10 @@ impl Examples<'_> {
                 }
                 let square = scale * scale * count as f64 / taken as f64;
                 for (a, b) in (0..outputs).flat_map(|a| (0..outputs).map(move |b| (a, b))) {
-                    let bend = square * bends[a * outputs + b];
+                    let curvature = square * curvatures[a * outputs + b];
                     for &(j, x) in &z {
                         let line = &mut matrix[(a * size + j) * all + b * size..][..size];
-                        let factor = bend * x;
+                        let factor = curvature * x;
                         match self.row(i) {
                             Row::Dense(others) => {
                                 line.iter_mut().zip(others).for_each(|(m, x)| *m += factor * x);

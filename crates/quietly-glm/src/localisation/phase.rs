@@ -37,7 +37,7 @@ use crate::{
     design_matrix::{self, Examples},
     glm::Glm,
     minimiser::{Objective, Terms},
-    nonsmooth_erm::{Corner, Dual},
+    nonsmooth_erm::{Dual, NonsmoothSum},
     problem::{Problem, ProblemParameters},
     projection::norm,
     run::Fitting,
@@ -92,8 +92,8 @@ impl Phase {
     /// Whether the theorems above are about it: its step contracts, or it is a minimiser.
     pub fn suits(&self, parameters: &ProblemParameters) -> bool {
         let Some(batch) = self.batch else { return true };
-        let bend = parameters.smoothness + parameters.strong_convexity + 2.0 * self.pull;
-        self.step * batch as f64 * bend <= 2.0 * (1.0 + 1e-12)
+        let smoothness = parameters.smoothness + parameters.strong_convexity + 2.0 * self.pull;
+        self.step * batch as f64 * smoothness <= 2.0 * (1.0 + 1e-12)
     }
 
     /// Λ of its minimiser: of all its rows and the pull to its start.
@@ -102,8 +102,8 @@ impl Phase {
     }
 
     /// Its minimiser where the loss has a corner.
-    pub fn corner(&self, problem: &Problem, parameters: &ProblemParameters) -> Corner {
-        Corner {
+    pub fn nonsmooth_sum(&self, problem: &Problem, parameters: &ProblemParameters) -> NonsmoothSum {
+        NonsmoothSum {
             loss: problem.loss,
             radius: parameters.radius,
             size: parameters.size,
@@ -211,21 +211,21 @@ impl Pass<'_> {
         let (size, diameter) = (self.parameters.size, self.parameters.constants.diameter);
         let radius = self.parameters.radius;
         let far = self.set.norms(size).l2;
-        let tilt: Vec<f64> = start.iter().map(|c| -2.0 / self.phase.step * c).collect();
+        let linear_term: Vec<f64> = start.iter().map(|c| -2.0 / self.phase.step * c).collect();
         let lasso = rows * self.problem.regulariser.lasso;
         if !self.problem.loss.is_smooth() {
-            return self.corner_minimiser(run, examples, &tilt, lasso);
+            return self.nonsmooth_minimiser(run, examples, &linear_term, lasso);
         }
         let power_term = self.problem.regulariser.power_term(rows, far);
         let terms =
             Terms { glm: self.glm, radius, size: size / self.glm.outputs(), strong, power_term };
         // Near enough for half a per cent, if 53 bits can show it.
-        let least = terms.least_distance_within(rows, far, norm(&tilt));
+        let least = terms.least_distance_within(rows, far, norm(&linear_term));
         let near = (0.0025 * diameter / strong).max(least);
         let (from, set, watch) = (self.from, &self.problem.set, &mut *run.watch);
         let found = examples.as_ref().map(|examples| {
             let rows = examples.at(from..from + self.phase.rows);
-            let objective = Objective { terms, examples, rows, tilt: &tilt };
+            let objective = Objective { terms, examples, rows, linear_term: &linear_term };
             let mut keep_on = |pass: u64| report(watch, "minimising", pass, pass.max(30));
             objective.minimise_within(set, lasso, far, near, &mut keep_on).map(|near| near.point)
         });
@@ -233,24 +233,24 @@ impl Pass<'_> {
     }
 
     /// The same for a loss with a corner.
-    fn corner_minimiser(
+    fn nonsmooth_minimiser(
         &self,
         run: &mut Fitting<'_, '_>,
         examples: &Private<Examples<'_>>,
-        tilt: &[f64],
+        linear_term: &[f64],
         lasso: f64,
     ) -> Result<(Private<Vec<f64>>, f64), Error> {
-        let corner = self.phase.corner(self.problem, self.parameters);
+        let nonsmooth = self.phase.nonsmooth_sum(self.problem, self.parameters);
         let diameter = self.parameters.constants.diameter;
-        let reach = corner.reach(diameter);
+        let reach = nonsmooth.reach(diameter);
         let (from, set, watch) = (self.from, &self.problem.set, &mut *run.watch);
         let found = examples.as_ref().map(|examples| {
             let rows = examples.at(from..from + self.phase.rows);
-            let dual = Dual { corner, examples, rows, tilt, set, lasso };
+            let dual = Dual { nonsmooth, examples, rows, linear_term, set, lasso };
             let mut keep_on = |pass: u64| report(watch, "minimising", pass, pass.max(30));
             dual.minimise(reach, &mut keep_on).map(|near| near.point)
         });
-        Ok((Releaser::unless_stopped(found)?, diameter / corner.strong + 2.0 * reach.near))
+        Ok((Releaser::unless_stopped(found)?, diameter / nonsmooth.strong + 2.0 * reach.near))
     }
 }
 

@@ -34,7 +34,7 @@ fn falling_exponentials_are_right() {
 }
 
 #[test]
-fn slopes_are_derivatives_of_values_and_bends_of_slopes() {
+fn derivatives_are_derivatives_of_values_and_bends_of_derivatives() {
     let mut random = Random(1);
     let h = 1e-5;
     for loss in ALL {
@@ -42,50 +42,54 @@ fn slopes_are_derivatives_of_values_and_bends_of_slopes() {
         for _ in 0..2000 {
             let (u, y) = (3.0 * random.number(), target(loss, &mut random));
             // A corner between the two points is no place for finite differences.
-            let bends = [u - h, u + h].map(|u| (loss.bend(u, y), loss.slope(u, y)));
-            if (bends[0].0 - bends[1].0).abs() > 0.01 || !loss.is_smooth() && bends[0] != bends[1] {
+            let turns =
+                [u - h, u + h].map(|u| (loss.second_derivative(u, y), loss.derivative(u, y)));
+            if (turns[0].0 - turns[1].0).abs() > 0.01 || !loss.is_smooth() && turns[0] != turns[1] {
                 continue;
             }
             seen += 1;
             let rise = (loss.value(u + h, y) - loss.value(u - h, y)) / (2.0 * h);
-            let turn = (bends[1].1 - bends[0].1) / (2.0 * h);
-            assert!((rise - loss.slope(u, y)).abs() < 1e-7, "{loss:?} {u} {y}");
-            assert!((turn - loss.bend(u, y)).abs() < 1e-6, "{loss:?} {u} {y}");
+            let turn = (turns[1].1 - turns[0].1) / (2.0 * h);
+            assert!((rise - loss.derivative(u, y)).abs() < 1e-7, "{loss:?} {u} {y}");
+            assert!((turn - loss.second_derivative(u, y)).abs() < 1e-6, "{loss:?} {u} {y}");
         }
         assert!(seen > 1900, "{loss:?} {seen}");
     }
 }
 
 #[test]
-fn every_loss_is_convex_and_its_slopes_stay_in_range() {
+fn every_loss_is_convex_and_its_derivatives_stay_in_range() {
     let mut random = Random(2);
     for loss in ALL {
         let mut against = 0;
         for _ in 0..5000 {
             let (u, v, y) =
                 (4.0 * random.number(), 4.0 * random.number(), target(loss, &mut random));
-            let line = loss.value(u, y) + loss.slope(u, y) * (v - u);
+            let line = loss.value(u, y) + loss.derivative(u, y) * (v - u);
             assert!(loss.value(v, y) >= line - 1e-12 * line.abs().max(1.0), "{loss:?} {u} {v} {y}");
-            let (from, to) = loss.slope_range(y);
-            assert!((from..=to).contains(&loss.slope(u, y)), "{loss:?}");
-            against += usize::from(loss.slope(u, y) * y > 0.0);
+            let (from, to) = loss.derivative_range(y);
+            assert!((from..=to).contains(&loss.derivative(u, y)), "{loss:?}");
+            against += usize::from(loss.derivative(u, y) * y > 0.0);
         }
         assert_eq!(against == 0, loss.sign_known(), "{loss:?}");
     }
 }
 
 #[test]
-fn huge_scores_give_slopes_that_are_numbers() {
+fn huge_scores_give_derivatives_that_are_numbers() {
     for loss in ALL {
         for u in [1e308, -1e308, 1e200, -1e200, 800.0, -800.0, 5e-324] {
             for y in [1.0, -1.0] {
-                assert!(!loss.slope(u, y).is_nan() && !loss.bend(u, y).is_nan(), "{loss:?} {u}");
+                assert!(
+                    !loss.derivative(u, y).is_nan() && !loss.second_derivative(u, y).is_nan(),
+                    "{loss:?} {u}"
+                );
                 assert!(!loss.value(u, y).is_nan(), "{loss:?} {u}");
             }
         }
     }
     // Not merely numbers: exp(-700) and not zero.
-    let far = Loss::Logistic.slope(700.0, 1.0);
+    let far = Loss::Logistic.derivative(700.0, 1.0);
     assert!((far / -(-700f64).exp() - 1.0).abs() < 1e-12);
     assert_eq!(Loss::Logistic.value(-1e9, 1.0), 1e9);
 }

@@ -11,12 +11,12 @@ struct Known {
     features: Vec<f64>,
     target: Vec<f64>,
     set: Set,
-    tilt: Vec<f64>,
+    linear_term: Vec<f64>,
     minimiser: Vec<f64>,
-    corner: Corner,
+    nonsmooth: NonsmoothSum,
 }
 
-/// Slopes of every row at the minimiser: at an end where its residual is not zero, anywhere where it is.
+/// Derivatives of every row at the minimiser: at an end where its residual is not zero, anywhere where it is.
 fn known(loss: Loss, set: Set, count: usize, strong: f64, seed: u64) -> Known {
     let mut random = Random(seed);
     let features: Vec<f64> = (0..3 * count).map(|_| random.number()).collect();
@@ -34,9 +34,9 @@ fn known(loss: Loss, set: Set, count: usize, strong: f64, seed: u64) -> Known {
         (0..count).step_by(3).for_each(|i| target[i] = scores[i]);
     }
     let examples = Examples::new(SHAPE, Features::Dense(&features), target.clone(), 1);
-    let mut tilt = vec![0.0; 4];
+    let mut linear_term = vec![0.0; 4];
     for i in 0..count {
-        let (r, (lo, hi)) = (scores[i] - target[i], loss.slope_range(target[i]));
+        let (r, (lo, hi)) = (scores[i] - target[i], loss.derivative_range(target[i]));
         let inside = lo + (hi - lo) * (0.5 + 0.5 * random.number());
         let s = if r == 0.0 {
             inside
@@ -45,15 +45,15 @@ fn known(loss: Loss, set: Set, count: usize, strong: f64, seed: u64) -> Known {
         } else {
             lo
         };
-        examples.add_to(i, -s, &mut tilt);
+        examples.add_to(i, -s, &mut linear_term);
     }
-    for ((b, w), p) in tilt.iter_mut().zip(&minimiser).zip(&pushed) {
+    for ((b, w), p) in linear_term.iter_mut().zip(&minimiser).zip(&pushed) {
         *b -= strong * w + strong * (p - w);
     }
     // ‖b‖ ≤ Λ·far is what rounding is bounded by.
-    let far = 2.0 + norm(&tilt) / strong;
-    let corner = Corner { loss, radius: 1.5, size: 4, strong, rows: count as f64, far };
-    Known { features, target, set, tilt, minimiser, corner }
+    let far = 2.0 + norm(&linear_term) / strong;
+    let nonsmooth = NonsmoothSum { loss, radius: 1.5, size: 4, strong, rows: count as f64, far };
+    Known { features, target, set, linear_term, minimiser, nonsmooth }
 }
 
 fn problems() -> Vec<Known> {
@@ -76,9 +76,9 @@ impl Known {
     fn with<T>(&self, work: impl FnOnce(Dual<'_>) -> T) -> T {
         let features = Features::Dense(&self.features);
         let examples = Examples::new(SHAPE, features, self.target.clone(), 1);
-        let (corner, rows) = (self.corner, 0..self.target.len());
-        let (tilt, set) = (&self.tilt[..], &self.set);
-        work(Dual { corner, examples: &examples, rows, tilt, set, lasso: 0.0 })
+        let (nonsmooth, rows) = (self.nonsmooth, 0..self.target.len());
+        let (linear_term, set) = (&self.linear_term[..], &self.set);
+        work(Dual { nonsmooth, examples: &examples, rows, linear_term, set, lasso: 0.0 })
     }
 
     fn away(&self, point: &[f64]) -> f64 {
@@ -89,7 +89,7 @@ impl Known {
 #[test]
 fn the_minimiser_is_as_near_as_it_is_said_to_be() {
     for problem in problems() {
-        let reach = problem.corner.reach(2.0 * 1.5);
+        let reach = problem.nonsmooth.reach(2.0 * 1.5);
         let mut passes = 0;
         let mut keep_on = |pass| -> Result<(), ()> {
             passes = pass;
@@ -97,7 +97,7 @@ fn the_minimiser_is_as_near_as_it_is_said_to_be() {
         };
         let found = problem.with(|dual| dual.minimise(reach, &mut keep_on).unwrap());
         let away = problem.away(&found.point);
-        let name = format!("{:?} {:?}", problem.corner.loss, problem.set);
+        let name = format!("{:?} {:?}", problem.nonsmooth.loss, problem.set);
         assert!(
             away <= found.distance && found.distance <= reach.near,
             "{name} {away:e} {reach:?}"
@@ -113,7 +113,7 @@ fn the_minimiser_is_as_near_as_it_is_said_to_be() {
 fn the_cap_is_enough_without_a_certificate() {
     let mut late = 0;
     for problem in problems() {
-        let reach = problem.corner.reach(2.0 * 1.5);
+        let reach = problem.nonsmooth.reach(2.0 * 1.5);
         let after = |steps| {
             let reach = Learnable { steps, ..reach };
             let found =
@@ -130,13 +130,19 @@ fn the_cap_is_enough_without_a_certificate() {
 /// The constants of the cap: n·R/(0.85·Λ·a), derived in the module.
 #[test]
 fn caps_follow_from_public_numbers() {
-    let corner =
-        Corner { loss: Loss::Hinge, radius: 1.0, size: 4, strong: 50.0, rows: 1000.0, far: 1.0 };
-    let Learnable { near, steps } = corner.reach(2.0);
+    let nonsmooth = NonsmoothSum {
+        loss: Loss::Hinge,
+        radius: 1.0,
+        size: 4,
+        strong: 50.0,
+        rows: 1000.0,
+        far: 1.0,
+    };
+    let Learnable { near, steps } = nonsmooth.reach(2.0);
     assert_eq!(near, 0.01 * 2.0 / 50.0);
     assert_eq!(steps, (1000.0_f64 / (0.85 * 50.0 * near)).ceil() as u64);
-    assert!(corner.check(2.0).is_ok());
-    assert!(Corner { rows: 1e7, ..corner }.check(2.0).is_err());
+    assert!(nonsmooth.check(2.0).is_ok());
+    assert!(NonsmoothSum { rows: 1e7, ..nonsmooth }.check(2.0).is_err());
 }
 
 #[test]
@@ -166,10 +172,10 @@ fn the_certificate_is_never_below_the_distance() {
 #[test]
 fn null_records_and_no_rows_at_all_are_fine() {
     let mut problem = known(Loss::Hinge, Set::L2 { radius: 1.0 }, 12, 5.0, 9);
-    let reach = problem.corner.reach(3.0);
+    let reach = problem.nonsmooth.reach(3.0);
     problem.target.fill(f64::NAN);
     let centre: Vec<f64> = {
-        let mut w: Vec<f64> = problem.tilt.iter().map(|b| -b / 5.0).collect();
+        let mut w: Vec<f64> = problem.linear_term.iter().map(|b| -b / 5.0).collect();
         problem.set.project(&mut w);
         w
     };

@@ -24,8 +24,8 @@ use quietly_accounting::{Event, Neighbours};
 use quietly_core::{
     budget::Budget,
     certificate::Certificate,
+    charge::Charge,
     mechanism::{PlannedRelease, Sampler, Stage},
-    paid::Paid,
     release::{BoundedSum, Releaser, Sensitivity},
 };
 use quietly_data::{Block, Encoding, Private, Source};
@@ -134,14 +134,14 @@ pub fn private_separation(
     rows: u64,
     unit: &str,
     budget: Budget,
-    paid: Paid,
+    charge: Charge,
     threads: usize,
 ) -> Result<(Separation, Certificate), Error> {
     let classes = encoding.expect_classes()?.class_count();
     let want = "2 for a private estimate; public tables may have more";
     Error::ensure(classes == 2, "number of classes", want, classes)?;
     let plan = Release::plan(encoding.width(), rows, budget.of_one_row()?)?;
-    let key = paid.spend(budget)?;
+    let key = charge.spend(budget)?;
     let mut sums = plan.layout.sums();
     each_row(source, encoding, threads, &mut |row, class| plan.layout.add(&mut sums, row, class))?;
     let origin = key.source();

@@ -1,7 +1,9 @@
 //! The same with noise.
 use std::ops::ControlFlow;
 
-use quietly_core::{budget::Budget, certificate::Certificate, paid::Paid, release::Sensitivity};
+use quietly_core::{
+    budget::Budget, certificate::Certificate, charge::Charge, release::Sensitivity,
+};
 use quietly_data::Source;
 use quietly_engine::{error::Error, link::Link};
 
@@ -43,14 +45,14 @@ pub fn evaluate_classes_privately(
     source: &Source,
     threads: usize,
     budget: Budget,
-    paid: Paid,
+    charge: Charge,
     watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(ClassScores, Certificate), Error> {
     expect_classifier(model)?;
     let classes = model.encoding.expect_classes()?.class_count();
     let budget = budget.for_units_of_at_least(model.rows_per_unit())?;
     let plan = OneSum::plan(PURPOSE, budget)?;
-    let key = paid.spend(budget)?;
+    let key = charge.spend(budget)?;
     let mut sums = vec![0_i128; entries(classes)];
     rows(&model.encoding, source, threads, watch, &mut |row, y| {
         add(&mut sums, &model.classify(row), y as usize, classes);

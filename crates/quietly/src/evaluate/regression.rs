@@ -1,7 +1,9 @@
 //! How far predictions are from the target.
 use std::ops::ControlFlow;
 
-use quietly_core::{budget::Budget, certificate::Certificate, paid::Paid, release::Sensitivity};
+use quietly_core::{
+    budget::Budget, certificate::Certificate, charge::Charge, release::Sensitivity,
+};
 use quietly_data::Source;
 use quietly_engine::error::Error;
 use serde::Serialize;
@@ -59,13 +61,13 @@ pub fn evaluate_privately(
     source: &Source,
     threads: usize,
     budget: Budget,
-    paid: Paid,
+    charge: Charge,
     watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(Scores, Certificate), Error> {
     expect_regression(model)?;
     let budget = budget.for_units_of_at_least(model.rows_per_unit())?;
     let plan = OneSum::plan("squared errors", budget)?;
-    let key = paid.spend(budget)?;
+    let key = charge.spend(budget)?;
     let sums = fold(model, source, threads, watch, [0_i128; 4], |sums, bounded, y, _| {
         let error = (bounded - y).clamp(-2.0, 2.0);
         // Each entry is cut towards zero, so that none exceeds its bound.

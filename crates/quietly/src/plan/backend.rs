@@ -1,9 +1,9 @@
 //! Running a plan on any backend: rows in parts, on other machines, or both.
 use quietly_core::{
     allocation::Allocation,
+    charge::Charge,
     checkpoint::Checkpoint,
     mechanism::{Mechanism, PlannedRelease, Sampler},
-    paid::Paid,
     progress::Watch,
     release::Releaser,
 };
@@ -151,7 +151,7 @@ impl Plan {
         from: &mut BackendInput<'_>,
         encoding: &Encoding,
         unit_of_privacy: &str,
-        paid: Paid,
+        charge: Charge,
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<Model, Error> {
@@ -173,7 +173,7 @@ impl Plan {
             checkpoint.begin()?;
         }
         let (target, range) = self.target(encoding)?;
-        let key = paid.spend(self.asked())?;
+        let key = charge.spend(self.asked())?;
         let origin = Some(key.source());
         let mut releaser =
             Releaser::new(key, self.stages(), threads).with_checkpoint(from.checkpoint.take());

@@ -43,8 +43,8 @@ impl<P: AsRef<UncheckedPlan>> fmt::Display for Plan<P> {
             for charge in &stage.releases {
                 let how = match charge.mechanism {
                     Mechanism::Gaussian { noise } => format!("noise multiplier {noise:.2}"),
-                    Mechanism::CorrelatedGaussian { noise, mixing } => {
-                        format!("noise multiplier {noise:.2}, {mixing}")
+                    Mechanism::CorrelatedGaussian { noise, correlation } => {
+                        format!("noise multiplier {noise:.2}, {correlation}")
                     }
                     Mechanism::Laplace { scale } => {
                         format!("Laplace noise, scale {scale:.2} times the 1-norm sensitivity")

@@ -2,7 +2,7 @@
 use std::ops::ControlFlow;
 
 use quietly_core::{
-    paid::Paid,
+    charge::Charge,
     progress::{Progress, Watch, report},
     release::Releaser,
 };
@@ -260,12 +260,12 @@ impl Plan {
         source: &Source,
         encoding: &Encoding,
         unit_of_privacy: &str,
-        paid: Paid,
+        charge: Charge,
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<Model, Error> {
         let reads = FitInput { source, public: None, encoding };
-        self.fit_from(reads, unit_of_privacy, paid, threads, watch)
+        self.fit_from(reads, unit_of_privacy, charge, threads, watch)
     }
 
     /// The same, beside a public table.
@@ -277,7 +277,7 @@ impl Plan {
         &self,
         reads: FitInput<'_>,
         unit_of_privacy: &str,
-        paid: Paid,
+        charge: Charge,
         threads: usize,
         watch: &mut Watch<'_>,
     ) -> Result<Model, Error> {
@@ -285,7 +285,7 @@ impl Plan {
         assert_eq!(encoding.width(), self.inputs(), "the planned number of features");
         self.check_dense(source)?;
         let (target, range) = self.target(encoding)?;
-        let key = paid.spend(self.asked())?;
+        let key = charge.spend(self.asked())?;
         let origin = self.budget().is_private().then_some(key.source());
         let mut releaser = Releaser::new(key, self.stages(), threads);
         let fitted = self.read(reads, &mut releaser, range, watch)?;

@@ -2,7 +2,7 @@
 use quietly_core::{budget::Budget, mechanism::Correlation};
 use quietly_data::{Encoding, Kind};
 use quietly_engine::error::Error;
-use quietly_kan::{Average, Input, Kan, NetworkLoss, NetworkNoise, NetworkShape, Sampling};
+use quietly_kan::{Average, Input, Kan, NetworkLoss, NetworkNoise, NetworkSampler, NetworkShape};
 
 use super::{ModelSpec, unknown};
 use crate::plan::Plan;
@@ -45,8 +45,8 @@ pub(super) fn size(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-pub(super) fn sampler(how: &str) -> Result<Sampling, Error> {
-    Sampling::named(how).ok_or_else(|| unknown("sampler", Sampling::KEYWORDS, how))
+pub(super) fn sampler(how: &str) -> Result<NetworkSampler, Error> {
+    NetworkSampler::named(how).ok_or_else(|| unknown("sampler", NetworkSampler::KEYWORDS, how))
 }
 
 pub(super) fn average(which: &str) -> Result<Average, Error> {
@@ -54,7 +54,7 @@ pub(super) fn average(which: &str) -> Result<Average, Error> {
         "last" => Average::Last,
         "last-half" => Average::Half,
         "all" => Average::All,
-        "random" => Average::Lot,
+        "random" => Average::Random,
         _ => return Err(unknown("average", "last, last-half, all or random", which)),
     })
 }
@@ -64,12 +64,12 @@ pub(super) fn noise(how: &str) -> Result<NetworkNoise, Error> {
         let want = "independent, tree, lambda=L with 0 <= L < 1, or banded=J";
         unknown("noise_correlation", want, how)
     };
-    let mixing = match how.split_once('=') {
+    let correlation = match how.split_once('=') {
         None if how == "independent" => return Ok(NetworkNoise::Independent),
         None if how == "tree" => return Ok(NetworkNoise::Tree),
         Some(("lambda", lambda)) => Correlation::lambda(lambda.parse().map_err(|_| wrong())?)?,
         Some(("banded", bands)) => Correlation::bands(bands.parse().map_err(|_| wrong())?)?,
         _ => return Err(wrong()),
     };
-    Ok(NetworkNoise::Mixed { mixing })
+    Ok(NetworkNoise::Mixed { correlation })
 }

@@ -105,7 +105,7 @@ impl ModelSpec {
 
     pub(super) fn given_to_network(&self, mut kan: Kan) -> Result<Kan, Error> {
         if let Some(how) = &self.sampler {
-            kan = kan.sampling(sampler(how)?);
+            kan = kan.sampler(sampler(how)?);
         }
         if let Some(batches) = self.batches_per_epoch {
             kan = kan.batches(batches);

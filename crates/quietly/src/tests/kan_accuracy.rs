@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use quietly_core::{budget::Budget, mechanism::Correlation, random::Random};
 use quietly_data::{Private, Table};
-use quietly_kan::{Input, Kan, NetworkLoss, NetworkNoise, NetworkShape, Sampling};
+use quietly_kan::{Input, Kan, NetworkLoss, NetworkNoise, NetworkSampler, NetworkShape};
 use quietly_noise::Key;
 
 use crate::plan::Plan;
@@ -48,13 +48,16 @@ fn accuracy(kan: impl Fn(Kan) -> Kan, epsilon: f64, seed: u64) -> f64 {
 /// At ε = 4, under every sampler that the experiments compare; and at a hundredth of that nothing can be learnt.
 #[test]
 fn products_are_learnt() {
-    let full = |kan: Kan| kan.sampling(Sampling::Full).noise(NetworkNoise::Independent);
+    let full = |kan: Kan| kan.sampler(NetworkSampler::FullBatch).noise(NetworkNoise::Independent);
     let batches = |kan: Kan| kan.batches(8).passes(25);
     let poisson =
-        |kan: Kan| batches(kan).sampling(Sampling::Poisson).noise(NetworkNoise::Independent);
-    let mixing = Correlation::lambda(0.6).unwrap();
-    let bins =
-        |kan: Kan| batches(kan).sampling(Sampling::Bins).noise(NetworkNoise::Mixed { mixing });
+        |kan: Kan| batches(kan).sampler(NetworkSampler::Poisson).noise(NetworkNoise::Independent);
+    let correlation = Correlation::lambda(0.6).unwrap();
+    let bins = |kan: Kan| {
+        batches(kan)
+            .sampler(NetworkSampler::BallsAndBins)
+            .noise(NetworkNoise::Mixed { correlation })
+    };
     let found = [accuracy(full, 4.0, 1), accuracy(poisson, 4.0, 2), accuracy(bins, 4.0, 3)];
     for (found, least) in found.into_iter().zip([0.93, 0.88, 0.87]) {
         assert!(found >= least, "{found} {least}");

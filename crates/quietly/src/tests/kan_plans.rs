@@ -9,7 +9,7 @@ use quietly_core::{
 use quietly_data::{Private, Table};
 use quietly_engine::error::Error;
 use quietly_kan::{
-    Average, Clip, Input, Kan, LastLayer, NetworkLoss, NetworkNoise, NetworkShape, Sampling,
+    Average, Clip, Input, Kan, LastLayer, NetworkLoss, NetworkNoise, NetworkSampler, NetworkShape,
 };
 use quietly_noise::Key;
 
@@ -62,10 +62,10 @@ fn what_cannot_be_is_refused_before_any_row_is_read_and_says_why() {
         change(&mut shape);
         Kan::new(shape)
     };
-    let mixed = |sampling| plain().sampling(sampling).noise(lambda(0.5));
+    let mixed = |sampling| plain().sampler(sampling).noise(lambda(0.5));
     let wide = NetworkShape::new(vec![Input::Spline; 3], NetworkLoss::Softmax { classes: 1 });
-    let endless = plain().sampling(Sampling::Bins).batches(2000).passes(1000);
-    let fixed = || plain().sampling(Sampling::FixedSize);
+    let endless = plain().sampler(NetworkSampler::BallsAndBins).batches(2000).passes(1000);
+    let fixed = || plain().sampler(NetworkSampler::FixedSize);
     let cases = [
         (with(|s| s.basis = 3), 100, join, "spline_basis must be more than the degree"),
         (with(|s| s.degree = 0), 100, join, "spline_degree must be from 1 to 5"),
@@ -89,13 +89,13 @@ fn what_cannot_be_is_refused_before_any_row_is_read_and_says_why() {
         (endless, 10_000, join, "fewer batches or epochs"),
         (fixed(), 100, join, "fixed-size needs `neighbours` replace-one"),
         (
-            mixed(Sampling::Poisson),
+            mixed(NetworkSampler::Poisson),
             100,
             replace,
             "poisson with correlated noise needs `neighbours` add-remove",
         ),
         (
-            plain().sampling(Sampling::Poisson).noise(NetworkNoise::Tree),
+            plain().sampler(NetworkSampler::Poisson).noise(NetworkNoise::Tree),
             100,
             join,
             "where each row is in one batch",
@@ -152,16 +152,16 @@ fn less_noise(plan: &mut PlanRecord) {
 
 fn remixed(plan: &mut PlanRecord, charged: bool, run: bool) {
     let other = Correlation::lambda(0.25).unwrap();
-    if let Mechanism::CorrelatedGaussian { mixing, .. } =
+    if let Mechanism::CorrelatedGaussian { correlation, .. } =
         &mut plan.parts().0.stages[0].releases[0].mechanism
         && charged
     {
-        *mixing = other;
+        *correlation = other;
     }
-    if let NetworkNoise::Mixed { mixing } = &mut plan.training_mut().noise
+    if let NetworkNoise::Mixed { correlation } = &mut plan.training_mut().noise
         && run
     {
-        *mixing = other;
+        *correlation = other;
     }
 }
 
@@ -201,8 +201,8 @@ fn changed_plans_are_refused() {
             let neighbours = plan.budget().neighbours();
             plan.parts().0.budget = Budget::new(1.0, 1e-5).unwrap().under(neighbours);
         }),
-        ("another mixing charged", |plan| remixed(plan, true, false)),
-        ("another mixing run", |plan| remixed(plan, false, true)),
+        ("another correlation charged", |plan| remixed(plan, true, false)),
+        ("another correlation run", |plan| remixed(plan, false, true)),
         ("a network that runs more steps", |plan| plan.training_mut().steps += 1),
         ("more steps all over", |plan| {
             plan.training_mut().steps += 1;
@@ -284,7 +284,7 @@ fn noise_beyond_the_lattice_is_refused() {
     let shape = NetworkShape::new(vec![Input::Spline; WIDE], NetworkLoss::Logistic);
     let kan = Kan::new(NetworkShape { hidden: vec![1], ..shape }).passes(3);
     for noise in [NetworkNoise::Independent, lambda(0.5)] {
-        let kan = kan.clone().sampling(Sampling::Full).noise(noise);
+        let kan = kan.clone().sampler(NetworkSampler::FullBatch).noise(noise);
         let plan = Plan::kan(&kan, 30, budget(Neighbours::AddRemove)).unwrap();
         let quiet = &mut |_| ControlFlow::Continue(());
         let empty = Private::new(Table::new(WIDE, Vec::new(), Vec::new()));
@@ -306,7 +306,8 @@ fn noise_beyond_the_lattice_is_refused() {
 #[test]
 fn noise_follows_the_cut() {
     let kan = |clip: f64| {
-        let kan = kan(Sampling::Full, lambda(0.5)).clip(Clip::At(clip)).average(Average::Last);
+        let kan =
+            kan(NetworkSampler::FullBatch, lambda(0.5)).clip(Clip::At(clip)).average(Average::Last);
         kan.step_size(1.0).momentum(0.0)
     };
     let plan = |clip| Plan::kan(&kan(clip), 30, budget(Neighbours::AddRemove)).unwrap();

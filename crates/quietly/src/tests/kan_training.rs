@@ -12,7 +12,7 @@ use quietly_core::{
 use quietly_data::{Private, Table};
 use quietly_engine::error::Error;
 use quietly_kan::{
-    Clip, Input, Kan, NetworkLoss, NetworkNoise, NetworkShape, Sampling, train::GRADIENT,
+    Clip, Input, Kan, NetworkLoss, NetworkNoise, NetworkSampler, NetworkShape, train::GRADIENT,
 };
 use quietly_noise::Key;
 
@@ -31,11 +31,11 @@ pub(super) fn shape() -> NetworkShape {
 }
 
 pub(super) fn lambda(lambda: f64) -> NetworkNoise {
-    NetworkNoise::Mixed { mixing: Correlation::lambda(lambda).unwrap() }
+    NetworkNoise::Mixed { correlation: Correlation::lambda(lambda).unwrap() }
 }
 
 fn bands(bands: u32) -> NetworkNoise {
-    NetworkNoise::Mixed { mixing: Correlation::bands(bands).unwrap() }
+    NetworkNoise::Mixed { correlation: Correlation::bands(bands).unwrap() }
 }
 
 pub(super) fn budget(neighbours: Neighbours) -> Budget {
@@ -45,32 +45,37 @@ pub(super) fn budget(neighbours: Neighbours) -> Budget {
 pub(super) const RELATIONS: [Neighbours; 2] = [Neighbours::AddRemove, Neighbours::ReplaceOne];
 
 /// Every sampler with every noise, whether they go together or not.
-pub(super) fn all() -> Vec<(Sampling, NetworkNoise)> {
-    let samplings =
-        [Sampling::Full, Sampling::Poisson, Sampling::Bins, Sampling::Cyclic, Sampling::FixedSize];
+pub(super) fn all() -> Vec<(NetworkSampler, NetworkNoise)> {
+    let samplings = [
+        NetworkSampler::FullBatch,
+        NetworkSampler::Poisson,
+        NetworkSampler::BallsAndBins,
+        NetworkSampler::Cyclic,
+        NetworkSampler::FixedSize,
+    ];
     let noises = [NetworkNoise::Independent, lambda(0.5), bands(3), NetworkNoise::Tree];
     samplings.into_iter().flat_map(|s| noises.map(|n| (s, n))).collect()
 }
 
 /// Whether there is a theorem for them, by the table of docs/spec/networks.md#2.3 and not by the planner.
 pub(super) fn goes_together(
-    sampling: Sampling,
+    sampling: NetworkSampler,
     noise: NetworkNoise,
     neighbours: Neighbours,
 ) -> bool {
     let replaced = neighbours == Neighbours::ReplaceOne;
     match (sampling, noise) {
-        (Sampling::Cyclic, NetworkNoise::Tree) => true,
+        (NetworkSampler::Cyclic, NetworkNoise::Tree) => true,
         (_, NetworkNoise::Tree) => false,
-        (Sampling::Poisson, NetworkNoise::Mixed { .. }) => !replaced,
-        (Sampling::FixedSize, _) => replaced,
+        (NetworkSampler::Poisson, NetworkNoise::Mixed { .. }) => !replaced,
+        (NetworkSampler::FixedSize, _) => replaced,
         _ => true,
     }
 }
 
-pub(super) fn kan(sampling: Sampling, noise: NetworkNoise) -> Kan {
+pub(super) fn kan(sampling: NetworkSampler, noise: NetworkNoise) -> Kan {
     let passes = if noise == NetworkNoise::Tree { 1 } else { PASSES };
-    let kan = Kan::new(shape()).sampling(sampling).noise(noise).passes(passes);
+    let kan = Kan::new(shape()).sampler(sampling).noise(noise).passes(passes);
     // A low cut, so that most rows meet the bound.
     kan.batches(BATCHES).clip(Clip::At(0.01))
 }
@@ -263,7 +268,7 @@ fn one_row_decides_nothing_about_the_others_but_in_batches_of_one_size() {
 
 #[test]
 fn a_table_of_another_size_is_refused_for_batches_of_one_size() {
-    let plan = kan(Sampling::FixedSize, NetworkNoise::Independent);
+    let plan = kan(NetworkSampler::FixedSize, NetworkNoise::Independent);
     let plan = Plan::kan(&plan, ROWS as u64, budget(Neighbours::ReplaceOne)).unwrap();
     let run = |count: usize| {
         let quiet = &mut |_| ControlFlow::Continue(());

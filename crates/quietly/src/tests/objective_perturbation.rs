@@ -12,12 +12,16 @@ use crate::plan::Convex;
 
 /// Losses with bounds that hold for rows of norm 2 and the weights of these tests.
 const SMOOTH: [Glm; 6] = [
-    Glm { loss: Loss::Logistic, steepest: 1.0, bend: 0.25 },
-    Glm { loss: Loss::Squared, steepest: 40.0, bend: 2.0 },
-    Glm { loss: Loss::SmoothHinge { width: 0.5 }, steepest: 1.0, bend: 1.0 },
-    Glm { loss: Loss::Huber { width: 0.7 }, steepest: 0.7, bend: 1.0 },
-    Glm { loss: Loss::SmoothQuantile { level: 0.3, width: 0.5 }, steepest: 0.7, bend: 1.0 },
-    Glm { loss: Loss::Softmax { classes: 3 }, steepest: 1.5, bend: 0.5 },
+    Glm { loss: Loss::Logistic, derivative_bound: 1.0, smoothness: 0.25 },
+    Glm { loss: Loss::Squared, derivative_bound: 40.0, smoothness: 2.0 },
+    Glm { loss: Loss::SmoothHinge { width: 0.5 }, derivative_bound: 1.0, smoothness: 1.0 },
+    Glm { loss: Loss::Huber { width: 0.7 }, derivative_bound: 0.7, smoothness: 1.0 },
+    Glm {
+        loss: Loss::SmoothQuantile { level: 0.3, width: 0.5 },
+        derivative_bound: 0.7,
+        smoothness: 1.0,
+    },
+    Glm { loss: Loss::Softmax { classes: 3 }, derivative_bound: 1.5, smoothness: 0.5 },
 ];
 
 /// Random rows at corners, with and without a bound on their 1-norm: never above, and hardly below.
@@ -26,10 +30,10 @@ fn gradients_in_the_1_norm_stay_within_their_bound() {
     let mut random = Random(6);
     for (glm, l1) in SMOOTH.into_iter().flat_map(|glm| [(glm, None), (glm, Some(1.2))]) {
         let glm = match glm.loss {
-            Loss::Squared => Glm { steepest: 1.5, ..glm },
+            Loss::Squared => Glm { derivative_bound: 1.5, ..glm },
             // √2, not below.
             Loss::Softmax { .. } => {
-                Glm { steepest: std::f64::consts::SQRT_2 * (1.0 + f64::EPSILON), ..glm }
+                Glm { derivative_bound: std::f64::consts::SQRT_2 * (1.0 + f64::EPSILON), ..glm }
             }
             _ => glm,
         };
@@ -59,46 +63,50 @@ fn gradients_in_the_1_norm_stay_within_their_bound() {
     }
 }
 
-/// Where weights may leave a small set on the way, slopes of several outputs are steeper than in it.
+/// Where weights may leave a small set on the way, derivatives of several outputs are steeper than in it.
 #[test]
-fn slopes_of_several_outputs_are_bounded_where_weights_go() {
+fn derivatives_of_several_outputs_are_bounded_where_weights_go() {
     let convex = Convex::new(Loss::Softmax { classes: 3 }).within(Set::L2 { radius: 0.1 });
     let plan = convex.plan(1000, 2, Budget::new(1.0, 1e-5).unwrap()).unwrap();
-    let bound =
-        |inside| slopes_of(plan.problem(), 2, 1.0, inside).map(|glm| (glm, glm.steepest)).unwrap();
+    let bound = |inside| {
+        derivatives_of(plan.problem(), 2, 1.0, inside)
+            .map(|glm| (glm, glm.derivative_bound))
+            .unwrap()
+    };
     let (glm, anywhere) = bound(false);
-    let mut slopes = [0.0, 9.0, 0.0];
-    glm.slopes(&mut slopes, 0.0);
-    let long = norm(&slopes);
+    let mut derivatives = [0.0, 9.0, 0.0];
+    glm.derivatives(&mut derivatives, 0.0);
+    let long = norm(&derivatives);
     assert!(long <= anywhere && long > 1.3 * bound(true).1, "{long} {anywhere}");
 }
 
-/// No slope exceeds what is charged for, cut or not, in a set or anywhere; in a small set that is little more than one half.
+/// No derivative exceeds what is charged for, cut or not, in a set or anywhere; in a small set that is little more than one half.
 #[test]
-fn slopes_are_charged_for_by_the_steepest() {
+fn derivatives_are_charged_for_by_the_steepest() {
     let of = |set, cut, neighbours| {
         let problem = Convex::new(Loss::Logistic).within(set).constant(0.0);
         let budget = Budget::new(1.0, 1e-5).unwrap().under(neighbours);
         let plan = problem.method(crate::methods::Method::Amp).plan(1000, 2, budget).unwrap();
-        let glm = slopes_of(&Problem { cut, ..plan.problem().clone() }, 2, 0.6, true).unwrap();
-        let steepest = (0..200).map(|k| {
-            let mut slope = [f64::from(k) * 0.1];
-            glm.slopes(&mut slope, -1.0);
-            slope[0]
+        let glm = derivatives_of(&Problem { cut, ..plan.problem().clone() }, 2, 0.6, true).unwrap();
+        let derivative_bound = (0..200).map(|k| {
+            let mut derivative = [f64::from(k) * 0.1];
+            glm.derivatives(&mut derivative, -1.0);
+            derivative[0]
         });
-        let charged = charged_slope(DerivativeBound::Logistic { clip: cut }, glm, neighbours) * cut;
-        (steepest.fold(0.0, f64::max), charged)
+        let charged =
+            charged_derivative(DerivativeBound::Logistic { clip: cut }, glm, neighbours) * cut;
+        (derivative_bound.fold(0.0, f64::max), charged)
     };
     let small = || Set::L2 { radius: 0.5 };
     for (set, cut) in
         [(Set::Everything, 1.0), (Set::Everything, 0.75), (small(), 1.0), (small(), 0.52)]
     {
-        let (steepest, charged) = of(set.clone(), cut, Neighbours::ReplaceOne);
+        let (derivative_bound, charged) = of(set.clone(), cut, Neighbours::ReplaceOne);
         assert!(
-            (steepest..steepest * (1.0 + 1e-6)).contains(&charged),
-            "{set:?} {cut} {steepest} {charged}"
+            (derivative_bound..derivative_bound * (1.0 + 1e-6)).contains(&charged),
+            "{set:?} {cut} {derivative_bound} {charged}"
         );
-        // Where slope and curvature are one law, its unit is the row.
+        // Where derivative and curvature are one law, its unit is the row.
         assert_eq!(of(set, cut, Neighbours::AddRemove).1, cut);
     }
     let (_, charged) = of(small(), 1.0, Neighbours::ReplaceOne);

@@ -143,26 +143,29 @@ fn laplace_releases_keep_their_epsilon_exactly() {
     }
 }
 
-/// The density of argmin J in one dimension, with a Laplace tilt: ratios stay within e^ε, and with six tenths of the noise do not.
+/// The density of argmin J in one dimension, with a Laplace linear_term: ratios stay within e^ε, and with six tenths of the noise do not.
 #[test]
 fn a_laplace_tilt_hides_a_row() {
-    let glm = Glm { loss: Loss::Huber { width: 0.7 }, steepest: 0.7, bend: 1.0 };
+    let glm = Glm { loss: Loss::Huber { width: 0.7 }, derivative_bound: 0.7, smoothness: 1.0 };
     let density = |rows: &[(f64, f64)], strong: f64, t: f64, w: f64| {
-        let (mut gradient, mut bend) = (strong * w, strong);
+        let (mut gradient, mut second) = (strong * w, strong);
         for &(z, y) in rows {
-            let (mut slope, mut curve) = ([w * z], [0.0]);
-            glm.bends(&slope, y, &mut curve);
-            glm.slopes(&mut slope, y);
-            gradient += slope[0] * z;
-            bend += curve[0] * z * z;
+            let (mut derivative, mut curve) = ([w * z], [0.0]);
+            glm.second_derivatives(&derivative, y, &mut curve);
+            glm.derivatives(&mut derivative, y);
+            gradient += derivative[0] * z;
+            second += curve[0] * z * z;
         }
-        -gradient.abs() / t + bend.ln()
+        -gradient.abs() / t + second.ln()
     };
     let others = [(1.0, 1.0), (-0.5, 1.0), (0.3, -1.0)];
     let kinds = [(1.0, 1.0), (-1.0, 1.0), (1.0, -1.0), (0.4, -1.0)];
     for epsilon in [0.5, 2.0] {
-        let strong =
-            quietly_glm::objective_perturbation::strong_enough(glm.loss, glm.bend, 0.1 * epsilon);
+        let strong = quietly_glm::objective_perturbation::strong_enough(
+            glm.loss,
+            glm.smoothness,
+            0.1 * epsilon,
+        );
         let apart = quietly_glm::objective_perturbation::apart_in_l1(
             glm,
             1,
@@ -170,8 +173,8 @@ fn a_laplace_tilt_hides_a_row() {
             None,
             Neighbours::ReplaceOne,
         );
-        let left =
-            epsilon - quietly_glm::objective_perturbation::determinant(glm.loss, glm.bend, strong);
+        let left = epsilon
+            - quietly_glm::objective_perturbation::determinant(glm.loss, glm.smoothness, strong);
         let worst = |share: f64| {
             let mut worst = 0.0_f64;
             for (here, there) in kinds.iter().flat_map(|a| kinds.iter().map(move |b| (a, b))) {

@@ -11,7 +11,7 @@ use quietly_core::{
 use quietly_data::{Private, Table};
 use quietly_engine::link::Link;
 use quietly_glm::{Loss, Set};
-use quietly_kan::{Input, Kan, NetworkLoss, NetworkShape, Sampling};
+use quietly_kan::{Input, Kan, NetworkLoss, NetworkSampler, NetworkShape};
 use quietly_linear::{budget_split::BudgetSplit, full_batch};
 use quietly_noise::Key;
 
@@ -54,14 +54,14 @@ fn every_plan_releases_the_number_of_rows() {
             }
         }
         for sampling in [
-            Sampling::Full,
-            Sampling::Poisson,
-            Sampling::Bins,
-            Sampling::Cyclic,
-            Sampling::FixedSize,
+            NetworkSampler::FullBatch,
+            NetworkSampler::Poisson,
+            NetworkSampler::BallsAndBins,
+            NetworkSampler::Cyclic,
+            NetworkSampler::FixedSize,
         ] {
             let shape = NetworkShape::new(vec![Input::Spline; 3], NetworkLoss::Logistic);
-            if let Ok(plan) = Plan::kan(&Kan::new(shape).sampling(sampling), 20_000, budget) {
+            if let Ok(plan) = Plan::kan(&Kan::new(shape).sampler(sampling), 20_000, budget) {
                 plans.push((name("kan"), plan));
             }
         }

@@ -51,7 +51,7 @@ fn run(tuning: &Tuning, seed: u64) -> (usize, f64, Model) {
     let (key, encoding) = (Key::from_seed(seed), encoding());
     let reads = FitInput { source: &train, public: None, encoding: &encoding };
     let quiet = &mut |_| ControlFlow::Continue(());
-    tuning.run(reads, validation, "row", Paid::without_ledger(key), 1, quiet).unwrap()
+    tuning.run(reads, validation, "row", Charge::without_ledger(key), 1, quiet).unwrap()
 }
 
 /// A trial is planned with more than half of what is asked, and the whole stays within it.
@@ -97,7 +97,7 @@ fn what_cannot_be_tuned_is_refused() {
     let quiet = &mut |_| ControlFlow::Continue(());
     assert!(
         public
-            .run(reads, Validation::Private(&train), "row", Paid::without_ledger(key), 1, quiet)
+            .run(reads, Validation::Private(&train), "row", Charge::without_ledger(key), 1, quiet)
             .is_err()
     );
 }

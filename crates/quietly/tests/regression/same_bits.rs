@@ -2,7 +2,7 @@
 use std::{fmt::Write, ops::ControlFlow, path::Path};
 
 use quietly::{
-    Encoding, Key, Learnable, Link, Method, Model, Paid, Plan, ReadOptions, Schema, Source,
+    Charge, Encoding, Key, Learnable, Link, Method, Model, Plan, ReadOptions, Schema, Source,
 };
 
 use crate::common::{LINKS, METHODS, Plain, bits, budget, gaussian, run};
@@ -52,8 +52,15 @@ pub(crate) fn fit(
     let schema = schema(table, scale, 16.0);
     let encoding = Encoding::new(&schema, source.columns(), None, Some("y")).unwrap();
     let quiet = &mut |_| ControlFlow::Continue(());
-    plan.fit(&source, &encoding, "person", Paid::without_ledger(Key::from_seed(3)), threads, quiet)
-        .unwrap()
+    plan.fit(
+        &source,
+        &encoding,
+        "person",
+        Charge::without_ledger(Key::from_seed(3)),
+        threads,
+        quiet,
+    )
+    .unwrap()
 }
 
 fn weights(model: &Model) -> (f64, Vec<f64>) {

@@ -129,7 +129,8 @@ impl Printed<'_> {
     /// A gradient step on one row.
     fn descend(&self, w: &mut [f64], row: usize, step: f64) {
         let (index, values) = self.rows.row(row);
-        let slope = self.problem.loss().slope(score(w, (index, values)), self.rows.target[row]);
+        let slope =
+            self.problem.loss().derivative(score(w, (index, values)), self.rows.target[row]);
         let ridge = self.problem.ridge();
         if ridge > 0.0 {
             w.iter_mut().for_each(|w| *w -= step * ridge * *w);

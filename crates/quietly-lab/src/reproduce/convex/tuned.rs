@@ -75,7 +75,7 @@ fn few(problem: Problem) -> Vec<Entrant> {
 }
 
 fn sgd(problem: Problem) -> Vec<Setting> {
-    let clip = CLIP * problem.loss().slope(0.0, 1.0).abs();
+    let clip = CLIP * problem.loss().derivative(0.0, 1.0).abs();
     let mut settings = vec![];
     for steps in STEPS {
         for step_size in LENGTHS {

@@ -1,7 +1,7 @@
 //! What mixed noise gains: the cost J of a sampler and a noise, by the accountant alone.
 use quietly::{
     Budget, Correlation,
-    kan::{Input, Kan, NetworkLoss, NetworkNoise, NetworkShape, Sampling},
+    kan::{Input, Kan, NetworkLoss, NetworkNoise, NetworkSampler, NetworkShape},
     svg::{Axis, Chart, Point, Series},
 };
 use quietly_cli::{error::Failure, terminal::Progress, trial};
@@ -196,13 +196,13 @@ fn cost(way: Way, epsilon: f64) -> Result<f64, Failure> {
         Way::Bins { lambda, batches, passes } => {
             let noise = match lambda {
                 0.0 => NetworkNoise::Independent,
-                lambda => NetworkNoise::Mixed { mixing: Correlation::lambda(lambda)? },
+                lambda => NetworkNoise::Mixed { correlation: Correlation::lambda(lambda)? },
             };
-            let kan = kan.sampling(Sampling::Bins).noise(noise);
+            let kan = kan.sampler(NetworkSampler::BallsAndBins).noise(noise);
             (kan.batches(batches).passes(passes), batches)
         }
         Way::Poisson { batches, passes } => {
-            let kan = kan.sampling(Sampling::Poisson).noise(NetworkNoise::Independent);
+            let kan = kan.sampler(NetworkSampler::Poisson).noise(NetworkNoise::Independent);
             (kan.batches(batches).passes(passes), batches)
         }
         Way::Default | Way::Logistic | Way::Twin => return Ok(f64::NAN),

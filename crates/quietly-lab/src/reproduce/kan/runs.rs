@@ -3,7 +3,7 @@ use std::ops::ControlFlow;
 
 use quietly::{
     AnyAlgorithm, Budget, Correlation, Key, Plan,
-    kan::{Kan, NetworkNoise, Sampling},
+    kan::{Kan, NetworkNoise, NetworkSampler},
 };
 use quietly_cli::{error::Failure, terminal::Progress, trial};
 
@@ -55,20 +55,20 @@ impl Way {
         let kan = match self {
             Way::Default => kan,
             Way::Bins { lambda, batches, passes } => {
-                let mixing = Correlation::lambda(lambda)?;
+                let correlation = Correlation::lambda(lambda)?;
                 let noise = if lambda == 0.0 {
                     NetworkNoise::Independent
                 } else {
-                    NetworkNoise::Mixed { mixing }
+                    NetworkNoise::Mixed { correlation }
                 };
-                kan.sampling(Sampling::Bins)
+                kan.sampler(NetworkSampler::BallsAndBins)
                     .batches(batches)
                     .passes(passes)
                     .noise(noise)
                     .momentum(0.0)
             }
             Way::Poisson { batches, passes } => {
-                let kan = kan.sampling(Sampling::Poisson).batches(batches).passes(passes);
+                let kan = kan.sampler(NetworkSampler::Poisson).batches(batches).passes(passes);
                 kan.noise(NetworkNoise::Independent).momentum(0.0)
             }
             Way::Logistic => return Ok(task.convex().plan(rows, task.width, budget)?),

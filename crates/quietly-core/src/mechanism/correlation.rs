@@ -39,8 +39,8 @@ impl Correlation {
     /// [`Error::Parameter`] unless it is at least 0 and below 1.
     pub fn lambda(lambda: f64) -> Result<Self, Error> {
         let units = f64::from(1 << LAMBDA_BITS);
-        let mixing = Correlation::Lambda { lambda: (lambda * units).round() / units };
-        mixing.check().map(|()| mixing)
+        let correlation = Correlation::Lambda { lambda: (lambda * units).round() / units };
+        correlation.check().map(|()| correlation)
     }
 
     /// So many terms of the square root.
@@ -49,8 +49,8 @@ impl Correlation {
     ///
     /// [`Error::Parameter`] unless there are from 2 to 64.
     pub fn bands(bands: u32) -> Result<Self, Error> {
-        let mixing = Correlation::Banded { bands };
-        mixing.check().map(|()| mixing)
+        let correlation = Correlation::Banded { bands };
+        correlation.check().map(|()| correlation)
     }
 
     pub fn check(self) -> Result<(), Error> {
@@ -132,10 +132,10 @@ mod tests {
     /// The terms of √(1 - x) and of its inverse, which multiply to one.
     #[test]
     fn what_is_charged_inverts_what_is_drawn() {
-        let mixing = Correlation::bands(4).unwrap();
-        let a: Vec<f64> = mixing.coefficients().unwrap().iter().map(|a| a.value()).collect();
+        let correlation = Correlation::bands(4).unwrap();
+        let a: Vec<f64> = correlation.coefficients().unwrap().iter().map(|a| a.value()).collect();
         assert_eq!(a, [1.0, -0.5, -0.125, -0.0625]);
-        let Strategy::Banded(c) = mixing.strategy(50).unwrap() else { panic!("banded") };
+        let Strategy::Banded(c) = correlation.strategy(50).unwrap() else { panic!("banded") };
         for t in 1..50 {
             let product: f64 = (0..a.len().min(t + 1)).map(|j| a[j] * c[t - j]).sum();
             assert!(product.abs() < 1e-10 && c[t] > 0.0, "{t} {product}");
@@ -146,10 +146,12 @@ mod tests {
     #[test]
     fn the_lambda_that_is_charged_is_the_one_that_is_drawn() {
         for lambda in [0.0, 0.3, 0.625, 0.999] {
-            let mixing = Correlation::lambda(lambda).unwrap();
+            let correlation = Correlation::lambda(lambda).unwrap();
             let drawn: Vec<f64> =
-                mixing.coefficients().unwrap().iter().map(|a| a.value()).collect();
-            let Strategy::Lambda(charged) = mixing.strategy(50).unwrap() else { panic!("lambda") };
+                correlation.coefficients().unwrap().iter().map(|a| a.value()).collect();
+            let Strategy::Lambda(charged) = correlation.strategy(50).unwrap() else {
+                panic!("lambda")
+            };
             assert_eq!(drawn, [1.0, -charged]);
         }
     }

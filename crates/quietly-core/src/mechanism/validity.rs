@@ -10,10 +10,10 @@ use crate::error::Error;
 /// No run is longer; products and sums of counts stay well within 64 bits.
 const MOST: u64 = 1_000_000_000_000;
 /// The accountant prices no choice that is dearer.
-pub(super) const DEAREST_CHOICE: f64 = 100.0;
+pub(super) const MOST_EPSILON: f64 = 100.0;
 
 /// Refuses stages that no planner could have made for `sampler`.
-pub(super) fn sound(sampler: Sampler, stages: &[Stage]) -> Result<(), Error> {
+pub(super) fn check_stages(sampler: Sampler, stages: &[Stage]) -> Result<(), Error> {
     let told = |good: bool, got: &str| Error::ensure(good, "stages", "as they were planned", got);
     let counts = |count: u64| (1..=MOST).contains(&count);
     told(!stages.is_empty() && stages.len() as u64 <= MOST, "no releases")?;
@@ -64,19 +64,19 @@ impl PlannedRelease {
         let above = |x: f64| x > 0.0 && x.is_finite();
         match self.mechanism {
             Mechanism::Gaussian { noise } => above(noise),
-            Mechanism::CorrelatedGaussian { noise, mixing } => {
-                above(noise) && mixing.check().is_ok()
+            Mechanism::CorrelatedGaussian { noise, correlation } => {
+                above(noise) && correlation.check().is_ok()
             }
             Mechanism::Laplace { scale } => above(scale),
-            Mechanism::ObjectivePerturbation { noise, bend, .. } => {
-                above(noise) && bend >= 0.0 && bend.is_finite()
+            Mechanism::ObjectivePerturbation { noise, smoothness, .. } => {
+                above(noise) && smoothness >= 0.0 && smoothness.is_finite()
             }
             Mechanism::ApproximateDp { epsilon, delta } => {
                 above(epsilon) && (0.0..1.0).contains(&delta)
             }
             // A quantile's scores move by from 1/2 to 1 when a row joins or leaves, and by at most 1 when it is replaced.
             Mechanism::Exponential { add_remove, replace_one } => {
-                let within = |e: f64| e > 0.0 && e <= 2.0 * DEAREST_CHOICE;
+                let within = |e: f64| e > 0.0 && e <= 2.0 * MOST_EPSILON;
                 within(add_remove) && within(replace_one)
             }
         }
