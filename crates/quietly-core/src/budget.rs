@@ -163,15 +163,16 @@ pub mod endless {
 }
 
 /// The relation, by its name.
-mod relation {
+/// A relation by its name, for fields of files and messages.
+pub mod relation {
     use quietly_accounting::Neighbours;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(value: &Neighbours, to: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(value: &Neighbours, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(value.name())
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Neighbours, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Neighbours, D::Error> {
         let name = String::deserialize(from)?;
         [Neighbours::AddRemove, Neighbours::ReplaceOne]
             .into_iter()

@@ -74,6 +74,19 @@ impl Sensitivity {
     }
 }
 
+/// The bound to declare where a unit adds one count to each of so many histograms.
+///
+/// A unit that joins or leaves moves them by √h. One that is replaced moves each by at most √2, all by √(2h); as a replaced unit is
+/// priced at twice the bound, half of that is declared. Steps that see a sample of the units are priced for a unit that is there or not,
+/// under either relation: they take [`Neighbours::AddRemove`].
+pub fn one_in_each(histograms: usize, neighbours: Neighbours) -> f64 {
+    let squares = match neighbours {
+        Neighbours::AddRemove => histograms as f64,
+        Neighbours::ReplaceOne => 0.5 * histograms as f64,
+    };
+    squares.sqrt().next_up()
+}
+
 /// An exact sum of integer vectors, one for every unit of privacy, together with its sensitivity.
 ///
 /// The sensitivity is public. It stands outside of [`Private`], so that it cannot be computed from rows.
@@ -111,6 +124,16 @@ impl Histogram {
     /// How many units are in bins after this one.
     pub fn above(&self, bin: usize) -> Private<u64> {
         self.0.as_ref().map(|counts| counts[bin + 1..].iter().sum())
+    }
+
+    /// The counts as a sum, for noise on each of them. Each unit is in one bin at most.
+    ///
+    /// They are put on a lattice finer than the integers, so that little noise is not rounded away.
+    pub fn into_sum(self, neighbours: Neighbours) -> BoundedSum {
+        const UNIT: i64 = 1 << 10;
+        let bound = (one_in_each(1, neighbours) * UNIT as f64).next_up();
+        let fine = |counts: Vec<u64>| counts.into_iter().map(|c| c as i64 * UNIT).collect();
+        BoundedSum::new(self.0.map(fine), Sensitivity::l2(bound, 1.0 / UNIT as f64))
     }
 
     /// How many units there are in all bins.

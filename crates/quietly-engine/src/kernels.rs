@@ -13,7 +13,7 @@ use quietly_core::lattice::Lattice;
 
 pub use self::{
     allocate::{Bucket, allocate, places},
-    cached::WhitenedRows,
+    cached::{Map, WhitenedRows},
     grid::Bins,
     moment::second_moment,
     rows::Rows,

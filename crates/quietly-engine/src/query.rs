@@ -24,10 +24,14 @@ pub use quietly_core::{release::Norm, release::Sensitivity};
 
 pub use self::{
     clipped_gradients::{ClippedGradients, SecondMoment, TransformedRows},
+    column_tree::{ColumnTree, TreeColumns},
+    gain::ModelGain,
     histograms::{TargetBins, TargetHistogram, ValueHistogram},
 };
 
 mod clipped_gradients;
+pub mod column_tree;
+mod gain;
 mod histograms;
 
 /// What is summed over rows.

@@ -2,11 +2,17 @@
 use quietly_data::Table;
 use serde::{Deserialize, Serialize};
 
-use crate::kernels::{Affine, Linear, WhitenedRows};
+use crate::{
+    column_map::Standardise,
+    kernels::{Affine, Linear, WhitenedRows},
+};
 
 /// A public map of rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RowTransform {
+    /// What is done with single features before the map.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    columns: Option<Standardise>,
     map: Map,
     /// Whether transformed rows are rounded to single precision, as cached rows are.
     single: bool,
@@ -28,18 +34,31 @@ impl RowTransform {
 
     /// Features shifted and scaled, with a constant feature, read once.
     pub fn shifted(shift: Vec<f64>, scale: Vec<f64>, constant: f64) -> Self {
-        RowTransform { map: Map::Affine { shift, scale, constant }, single: false }
+        RowTransform { columns: None, map: Map::Affine { shift, scale, constant }, single: false }
     }
 
     /// All features scaled alike, with a constant feature, cached.
     pub fn scaled(width: usize, scale: f64, constant: f64) -> Self {
         let (shift, scale) = (vec![0.0; width], vec![scale; width]);
-        RowTransform { map: Map::Affine { shift, scale, constant }, single: true }
+        RowTransform { columns: None, map: Map::Affine { shift, scale, constant }, single: true }
     }
 
     /// A matrix, whose rows lie one after the other, times a row of `width` features and 1, cached.
     pub fn linear(matrix: Vec<f64>, width: usize) -> Self {
-        RowTransform { map: Map::Linear { matrix, width }, single: true }
+        RowTransform { columns: None, map: Map::Linear { matrix, width }, single: true }
+    }
+
+    /// The same map of features that are first winsorised and standardised, with tails behind them: it is a map of as many features
+    /// as come out of that.
+    ///
+    /// # Panics
+    ///
+    /// If there are tails, and rows are not cached.
+    #[must_use]
+    pub fn after(self, columns: Option<Standardise>) -> Self {
+        let tails = columns.as_ref().is_some_and(|columns| !columns.tails.is_empty());
+        assert!(self.single || !tails, "rows with tails are cached");
+        RowTransform { columns, ..self }
     }
 
     /// How many features a transformed row has.
@@ -62,12 +81,19 @@ impl RowTransform {
         table: &Table,
         threads: usize,
     ) -> WhitenedRows {
-        match &self.map {
-            Map::Affine { shift, scale, constant } => {
+        match (&self.map, &self.columns) {
+            (Map::Affine { shift, scale, constant }, None) => {
                 WhitenedRows::again(spare, table, &Affine::new(shift, scale, *constant), threads)
             }
-            Map::Linear { matrix, width } => {
-                let map = Linear::new(*width, matrix);
+            (Map::Affine { shift, scale, constant }, Some(columns)) => {
+                let map = columns.then(Affine::new(shift, scale, *constant));
+                WhitenedRows::again(spare, table, &map, threads)
+            }
+            (Map::Linear { matrix, width }, None) => {
+                WhitenedRows::again(spare, table, &Linear::new(*width, matrix), threads)
+            }
+            (Map::Linear { matrix, width }, Some(columns)) => {
+                let map = columns.then(Linear::new(*width, matrix));
                 WhitenedRows::again(spare, table, &map, threads)
             }
         }
@@ -75,9 +101,12 @@ impl RowTransform {
 
     /// The map of rows that are not cached.
     pub fn affine(&self) -> Affine {
-        match &self.map {
-            Map::Affine { shift, scale, constant } => Affine::new(shift, scale, *constant),
-            Map::Linear { .. } => unreachable!("rows under a matrix are cached"),
+        match (&self.map, &self.columns) {
+            (Map::Affine { shift, scale, constant }, None) => Affine::new(shift, scale, *constant),
+            (Map::Affine { shift, scale, constant }, Some(columns)) => {
+                columns.affine(shift, scale, *constant)
+            }
+            (Map::Linear { .. }, _) => unreachable!("rows under a matrix are cached"),
         }
     }
 }

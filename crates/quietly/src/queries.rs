@@ -1,7 +1,7 @@
 //! All kinds of queries: the one place that knows them, so that a worker can decode what it is sent.
 use quietly_engine::query::{
-    ClippedGradients, Combined, Query, SecondMoment, TargetHistogram, ValueHistogram, decoded,
-    kind_and_fields,
+    ClippedGradients, ColumnTree, Combined, ModelGain, Query, SecondMoment, TargetHistogram,
+    ValueHistogram, decoded, kind_and_fields,
 };
 use quietly_glm::ConvexQuery;
 use quietly_kan::NetworkQuery;
@@ -21,6 +21,8 @@ fn decode_single(bytes: &[u8]) -> Option<Box<dyn Query>> {
     match kind {
         TargetHistogram::KIND => decoded::<TargetHistogram>(fields),
         ValueHistogram::KIND => decoded::<ValueHistogram>(fields),
+        ColumnTree::KIND => decoded::<ColumnTree>(fields),
+        ModelGain::KIND => decoded::<ModelGain>(fields),
         SecondMoment::KIND => decoded::<SecondMoment>(fields),
         ClippedGradients::KIND => decoded::<ClippedGradients>(fields),
         ConvexQuery::KIND => decoded::<ConvexQuery>(fields),

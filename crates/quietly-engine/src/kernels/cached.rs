@@ -211,6 +211,31 @@ impl WhitenedRows {
         Totals::of(workers, query.sums())
     }
 
+    /// Hands the score and the target of every row to `add`, with what a worker has gathered; returns what all have. That must add up
+    /// to the same for any split of the rows.
+    pub fn fold_scores<S: Send>(
+        &self,
+        weights: &[f64],
+        threads: usize,
+        start: impl Fn() -> S + Sync,
+        add: impl Fn(&mut S, f64, f64) + Sync,
+    ) -> Vec<S> {
+        assert_eq!(weights.len(), self.width, "a weight for every feature");
+        let weights = in_lanes(weights);
+        let work = |state: &mut S, block: Range<usize>| {
+            for row in block {
+                let mut score = [0.0; LANES];
+                for (z, weights) in self.row(row).iter().zip(&weights) {
+                    for lane in 0..LANES {
+                        score[lane] += f64::from(z[lane]) * weights[lane];
+                    }
+                }
+                add(state, across([score])[0], self.targets[row]);
+            }
+        };
+        in_blocks(self.rows(), BLOCK, threads, start, work)
+    }
+
     /// A copy of the rows at these places.
     pub fn at(&self, places: &[u32]) -> Self {
         let (width, stride) = (self.width, self.stride);

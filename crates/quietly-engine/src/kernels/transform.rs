@@ -19,6 +19,9 @@ pub struct Affine {
 pub(super) struct Columns {
     pub(super) shift: [f64; LANES],
     pub(super) scale: [f64; LANES],
+    /// What features are held to first.
+    low: [f64; LANES],
+    high: [f64; LANES],
 }
 
 impl Affine {
@@ -34,9 +37,28 @@ impl Affine {
         let columns = in_lanes(shift)
             .into_iter()
             .zip(in_lanes(scale))
-            .map(|(shift, scale)| Columns { shift, scale })
+            .map(|(shift, scale)| {
+                let (low, high) = ([f64::NEG_INFINITY; LANES], [f64::INFINITY; LANES]);
+                Columns { shift, scale, low, high }
+            })
             .collect();
         Self { width: shift.len(), constant, columns }
+    }
+
+    /// The same of features that are first held to these intervals.
+    ///
+    /// # Panics
+    ///
+    /// Unless there is an interval for every feature, and none is empty.
+    #[must_use]
+    pub fn within(mut self, low: &[f64], high: &[f64]) -> Self {
+        assert!(low.len() == self.width && high.len() == self.width, "an interval for each");
+        assert!(low.iter().zip(high).all(|(low, high)| low <= high), "no interval is empty");
+        let ends = in_lanes(low).into_iter().zip(in_lanes(high));
+        for (columns, (low, high)) in self.columns.iter_mut().zip(ends) {
+            (columns.low, columns.high) = (low, high);
+        }
+        self
     }
 
     /// Rows as they are, with a constant feature.
@@ -58,7 +80,11 @@ impl Affine {
 impl Columns {
     #[inline(always)]
     pub(super) fn apply(&self, x: &[f64; LANES]) -> [f64; LANES] {
-        std::array::from_fn(|lane| (x[lane] - self.shift[lane]) * self.scale[lane])
+        std::array::from_fn(|lane| {
+            let x = if x[lane] < self.low[lane] { self.low[lane] } else { x[lane] };
+            let x = if x > self.high[lane] { self.high[lane] } else { x };
+            (x - self.shift[lane]) * self.scale[lane]
+        })
     }
 }
 

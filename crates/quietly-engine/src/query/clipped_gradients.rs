@@ -26,7 +26,7 @@ fn holds(cache: &Cache, transform: &RowTransform) -> bool {
 }
 
 /// The transformed rows, made in the place of others unless they are there.
-fn transformed<'c>(
+pub(super) fn transformed<'c>(
     rows: &Rows<'_>,
     cache: &'c mut Cache,
     transform: &RowTransform,

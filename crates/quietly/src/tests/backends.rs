@@ -2,12 +2,14 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, FixedSizeListArray, Float64Array, RecordBatch};
 use arrow_schema::{DataType, Field};
+use quietly_accounting::Neighbours;
 use quietly_data::{Encoding, Schema, Source};
 use quietly_engine::{
     backend::{Backend, Batch, memory::*},
     link::Link,
     query::{
-        ClippedGradients, Combined, Query, QuerySum, SecondMoment, TargetBins, TargetHistogram,
+        ClippedGradients, ColumnTree, Combined, Query, QuerySum, SecondMoment, TargetBins,
+        TargetHistogram, TreeColumns,
     },
     residual::Residual,
     target_scaling::TargetScaling,
@@ -59,6 +61,9 @@ fn queries() -> Vec<Box<dyn Query>> {
         Box::new(TargetHistogram { unit: TargetScaling::ITSELF, bins })
     };
     let moment = |transform| -> Box<dyn Query> { Box::new(SecondMoment { transform, norm: 3.0 }) };
+    let tree = |columns| -> Box<dyn Query> {
+        Box::new(ColumnTree { columns, neighbours: Neighbours::ReplaceOne })
+    };
     let both = |a, b| -> Box<dyn Query> { Box::new(Combined::new(vec![a, b])) };
     let (one, other) = (map(1.0), map(-0.5));
     vec![
@@ -68,6 +73,8 @@ fn queries() -> Vec<Box<dyn Query>> {
         both(gradients(&other, 0.2), targets()),
         targets(),
         gradients(&other, -0.1),
+        tree(TreeColumns::Features(vec![0, 3, 399])),
+        tree(TreeColumns::Target(TargetScaling::ITSELF)),
         moment(RowTransform::plain(400, 0.5)),
         moment(one.clone()),
         both(gradients(&one, 0.3), gradients(&other, 0.3)),
