@@ -121,15 +121,6 @@ impl Cost {
             // Removing a record is replacing it by the null record; it still makes way for another
             // in the batch.
             Kind::FixedSize { rate, noise } => Cost::Sampled(Sampled::fixed_size(*rate, *noise)),
-            Kind::ApproximateDp { .. } => {
-                return refuse("the Rényi divergence of a promise, which may be infinite");
-            }
-            Kind::ObjectivePerturbation { .. } => {
-                return refuse("the Rényi divergence of a perturbed objective");
-            }
-            Kind::RandomAllocation { .. } => {
-                return refuse("the Rényi divergence of random allocation");
-            }
             Kind::Correlated(run) => {
                 let upper = run.bounds(neighbours)?.upper;
                 match &upper[..] {
@@ -148,6 +139,8 @@ impl Cost {
             }
             Kind::Composed(events) => Cost::Sum(all(events)?),
             Kind::Disjoint(events) => Cost::Worst(all(events)?),
+            // Approximate DP, objective perturbation, random allocation, and events to come.
+            _ => return refuse("the Rényi divergence of an event that has no closed form"),
         })
     }
 

@@ -1,4 +1,4 @@
-//! The theorem for each event under each neighbouring relation.
+//! The theorem for each event under each neighbouring relation. A theorem of more than a few lines has a file of its own.
 use crate::{
     accountant::PrivacyBound,
     composition::Composition,
@@ -11,6 +11,9 @@ use crate::{
     interval::Interval,
     objective_perturbation::ObjectivePerturbation,
 };
+
+mod fixed_size;
+mod random_allocation;
 
 /// The cost of the units of one branch of a parallel composition: alternatives, each of which is a
 /// bound.
@@ -236,8 +239,10 @@ fn leaf(event: &Event, neighbours: Neighbours) -> Result<Branch, Error> {
             Branch::exact(account(neighbours), account(Neighbours::AddRemove), method)
                 .or_full_batch(gap / noise)
         }
-        Kind::FixedSize { rate, noise } => fixed_size(*rate, *noise, replace),
-        Kind::RandomAllocation { steps, select, noise } => allocation(*steps, *select, *noise, gap),
+        Kind::FixedSize { rate, noise } => fixed_size::bound(*rate, *noise, replace),
+        Kind::RandomAllocation { steps, select, noise } => {
+            random_allocation::bound(*steps, *select, *noise, gap)
+        }
         Kind::Shuffled { blocks, noise } => {
             // Each unit is in one block, and which one may be known. With all other units at zero
             // (for replace-one, at -1) the block sums are constant except in one random block,
@@ -269,68 +274,4 @@ fn leaf(event: &Event, neighbours: Neighbours) -> Result<Branch, Error> {
         }
         Kind::Repeated { .. } | Kind::Composed(_) | Kind::Disjoint(_) => unreachable!("not a leaf"),
     })
-}
-
-/// Sampling of fixed size.
-///
-/// The lower bound is an instance. With all other units at +1 and the unit at -1 or +1, the pair is
-/// N(0) against a shift of two with probability `rate` (replace-one). With all others at zero it is
-/// an instance of replacement by the null unit.
-fn fixed_size(rate: f64, noise: f64, replace: bool) -> Branch {
-    let gap = if replace { 2.0 } else { 1.0 };
-    if rate == 1.0 {
-        return Branch::exact(
-            Composition::gaussian(gap / noise),
-            Composition::gaussian(1.0 / noise),
-            "Gaussian, exact",
-        );
-    }
-    let doubled = Composition::of(DominatingPair::FixedSize { rate, sigma: 0.5 * noise });
-    let method = "fixed size, symmetrised pair";
-    let lower = vec![Composition::of(DominatingPair::Poisson { rate, sigma: noise / gap })];
-    let branch = Branch {
-        direct: vec![(doubled.clone(), method)],
-        absent: vec![(doubled, method)],
-        lower,
-        through_absence: false,
-    };
-    branch.or_full_batch(gap / noise)
-}
-
-/// Random allocation to k of t steps: a mixture, over partitions into k blocks, of one step per
-/// block. So it costs at most k allocations in sequence.
-fn allocation(steps: u64, select: u64, noise: f64, gap: f64) -> Branch {
-    let unamplified = Composition::gaussian(gap * (select as f64).sqrt() / noise);
-    if select == steps {
-        let absent = Composition::gaussian((select as f64).sqrt() / noise);
-        return Branch::exact(unamplified, absent, "Gaussian, exact");
-    }
-    let (short, long) = (steps / select, steps.div_ceil(select));
-    let mut amplified = Composition::default();
-    for (block, times) in [(short, select - steps % select), (long, steps % select)] {
-        if times > 0 {
-            let mut one = match block {
-                1 => Composition::gaussian(1.0 / noise),
-                _ => {
-                    Composition::of(DominatingPair::RandomAllocation { steps: block, sigma: noise })
-                }
-            };
-            one.repeat(times);
-            amplified.join(&one);
-        }
-    }
-    // An instance: the sum of all steps is shifted by `select`, against √steps times the noise.
-    let sum = Composition::gaussian(gap * select as f64 / (noise * (steps as f64).sqrt()));
-    let mut lower = vec![sum];
-    if select == 1 {
-        lower.push(amplified.clone());
-    }
-    let method = "random allocation";
-    let absent = vec![(amplified.clone(), method)];
-    // There is no amplified theorem for replace-one: it is removal and addition.
-    let mut direct = vec![(unamplified, "Gaussian, no amplification")];
-    if gap == 1.0 {
-        direct.insert(0, (amplified, method));
-    }
-    Branch { direct, absent, lower, through_absence: true }
 }

@@ -135,7 +135,7 @@ fn order_and_grouping_do_not_matter() {
 }
 
 #[test]
-fn disjoint_events_cost_the_dearest_of_them() {
+fn disjoint_events_cost_as_much_as_the_largest() {
     for relation in [AddRemove, ReplaceOne] {
         let each: Vec<_> = parts().iter().map(|e| epsilon(e, relation, 1e-5).unwrap()).collect();
         let all = epsilon(&Event::disjoint(parts()).unwrap(), relation, 1e-5).unwrap();

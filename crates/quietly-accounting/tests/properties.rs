@@ -103,7 +103,7 @@ fn answers_are_intervals_and_move_the_right_way() {
         // What holds for the truth: each end of one interval against the other end of the other.
         assert!(
             two.upper >= one.lower * (1.0 - 1e-9),
-            "replace-one is dearer: {what} {one:?} {two:?}"
+            "replace-one costs more: {what} {one:?} {two:?}"
         );
         let quieter = ask(&recipe.event(1.25 * noise).unwrap(), AddRemove);
         assert!(
