@@ -35,46 +35,43 @@ const PASSES: u64 = 10;
 /// What a run may read, rows times steps: for as few full batches as there may be, and for more.
 const AFFORDABLE: (f64, f64) = (2e8, 2e7);
 
-/// How rows come to steps.
+/// The sampler of a network: which rows a step sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetworkSampler {
-    /// All of them in every step.
+    /// Every row in every step.
     FullBatch,
-    /// Each by a coin of its own.
+    /// Each row in each step independently, with one probability.
     Poisson,
-    /// Each in one step of every pass, drawn once in secret.
+    /// Each row in one step of every epoch, drawn once and kept secret.
     BallsAndBins,
-    /// The same, without counting on the secret.
+    /// The same, but its privacy does not rest on the secret.
     Cyclic,
-    /// So many in every step, drawn anew.
+    /// So many rows in every step, drawn anew.
     FixedSize,
 }
 
 impl NetworkSampler {
-    /// The word for it.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            NetworkSampler::FullBatch => "full",
-            NetworkSampler::Poisson => "poisson",
-            NetworkSampler::BallsAndBins => "bins",
-            NetworkSampler::Cyclic => "cyclic",
-            NetworkSampler::FixedSize => "fixed-size",
-        }
-    }
+    /// Keywords and their samplers.
+    const NAMES: [(&str, NetworkSampler); 5] = [
+        ("full-batch", NetworkSampler::FullBatch),
+        ("poisson", NetworkSampler::Poisson),
+        ("balls-and-bins", NetworkSampler::BallsAndBins),
+        ("cyclic", NetworkSampler::Cyclic),
+        ("fixed-size", NetworkSampler::FixedSize),
+    ];
 
-    /// What keywords there are.
+    /// The keywords, for help and messages.
     pub const KEYWORDS: &str = "full-batch, poisson, balls-and-bins, cyclic or fixed-size";
 
-    /// What a keyword stands for.
+    /// Its keyword.
+    pub(super) fn name(self) -> &'static str {
+        let named = Self::NAMES.iter().find(|(_, sampler)| *sampler == self);
+        named.expect("every sampler has a keyword").0
+    }
+
+    /// The sampler of a keyword.
     pub fn named(keyword: &str) -> Option<Self> {
-        Some(match keyword {
-            "full-batch" => NetworkSampler::FullBatch,
-            "poisson" => NetworkSampler::Poisson,
-            "balls-and-bins" => NetworkSampler::BallsAndBins,
-            "cyclic" => NetworkSampler::Cyclic,
-            "fixed-size" => NetworkSampler::FixedSize,
-            _ => return None,
-        })
+        Self::NAMES.iter().find(|(name, _)| *name == keyword).map(|(_, sampler)| *sampler)
     }
 }
 
@@ -308,4 +305,19 @@ fn full_steps(rows: u64, budget: &Budget, longest: f64) -> u64 {
     // What is wrong with the step is said elsewhere.
     let wanted = reach(rows, budget) * (1.0 - MOST_MOMENTUM) / longest;
     wanted.max(FULL_STEPS.0 as f64).min(most) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NetworkSampler;
+
+    #[test]
+    fn help_and_messages_list_every_keyword() {
+        let names: Vec<&str> = NetworkSampler::NAMES.iter().map(|(name, _)| *name).collect();
+        let (last, others) = names.split_last().unwrap();
+        assert_eq!(NetworkSampler::KEYWORDS, format!("{} or {last}", others.join(", ")));
+        for (name, sampler) in NetworkSampler::NAMES {
+            assert_eq!((sampler.name(), NetworkSampler::named(name)), (name, Some(sampler)));
+        }
+    }
 }

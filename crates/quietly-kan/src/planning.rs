@@ -212,7 +212,9 @@ fn link(loss: NetworkLoss) -> Link {
 pub(super) fn stage(candidate: &Candidate, noise: f64) -> Stage {
     let charge = match candidate.noise {
         NetworkNoise::Independent => PlannedRelease::sum(GRADIENT, noise),
-        NetworkNoise::Mixed { correlation } => PlannedRelease::mixed(GRADIENT, noise, correlation),
+        NetworkNoise::Mixed { correlation } => {
+            PlannedRelease::correlated_sum(GRADIENT, noise, correlation)
+        }
         NetworkNoise::Tree => {
             let depth = depth(candidate.steps);
             let charge = PlannedRelease::sum(GRADIENT, noise * (depth as f64).sqrt());

@@ -4,7 +4,7 @@ use quietly_core::{
     budget::Budget,
     mechanism::{Sampler, Stage},
     privacy_plan::PrivacyPlan,
-    progress::{Watch, report},
+    progress::{ProgressCallback, report},
     release::{Released, Releaser},
 };
 use quietly_engine::{
@@ -178,10 +178,10 @@ fn without_noise(
     mut network: Network,
     (backend, range): (&mut dyn Backend, (f64, f64)),
     releaser: &Releaser,
-    watch: &mut Watch<'_>,
+    watch: &mut ProgressCallback<'_>,
 ) -> Result<KanModel, Error> {
     let threads = releaser.threads();
-    releaser.plain(backend.rows()?, |rows| {
+    releaser.non_private(backend.rows()?, |rows| {
         let rows = NetworkQuery::count(&network, range).quantized(rows.dense());
         let which: Vec<u32> = (0..rows.count() as u32).collect();
         let (mut weights, whole) = (network.weights(), rows.count().max(1) as f64 * training.clip);

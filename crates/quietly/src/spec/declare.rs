@@ -119,9 +119,41 @@ impl Value for String {
     }
 }
 
+/// The help of a parameter, which may end with a list of keywords that is defined beside what they mean.
+macro_rules! help {
+    ($text:expr) => {
+        $text
+    };
+    ($text:expr, $words:expr) => {{
+        const JOINED: [u8; $text.len() + 2 + $words.len()] =
+            $crate::spec::declare::joined($text, $words);
+        match std::str::from_utf8(&JOINED) {
+            Ok(help) => help,
+            Err(_) => unreachable!(),
+        }
+    }};
+}
+
+pub(super) use help;
+
+/// `text: words`, as a constant.
+pub(super) const fn joined<const N: usize>(text: &str, words: &str) -> [u8; N] {
+    let (mut joined, mut at) = ([b' '; N], 0);
+    while at < text.len() {
+        joined[at] = text.as_bytes()[at];
+        at += 1;
+    }
+    joined[at] = b':';
+    while at + 2 < N {
+        joined[at + 2] = words.as_bytes()[at - text.len()];
+        at += 1;
+    }
+    joined
+}
+
 /// Declares the fields of [`ModelSpec`], [`PARAMETERS`], [`ModelSpec::set`] and [`ModelSpec::given`].
 macro_rules! parameters {
-    ($($(#[doc = $help:literal])+ $name:ident: $kind:ident($type:ty), $value:literal, $group:ident;)+) => {
+    ($($(#[doc = $help:literal])+ $name:ident: $kind:ident($type:ty), $value:literal, $group:ident $(, $words:expr)?;)+) => {
         /// A model to be planned, as a user asks for it: what is `None` is left to the planner.
         ///
         /// ```
@@ -152,7 +184,7 @@ macro_rules! parameters {
                 kind: ParameterKind::$kind,
                 value: $value,
                 group: ParameterGroup::$group,
-                help: concat!($($help),+),
+                help: help!(concat!($($help),+) $(, $words)?),
             },)+
         ];
 

@@ -1,10 +1,12 @@
 //! The parameters of a model: what each is called, and what it does to a plan.
 use quietly_engine::error::Error;
-use quietly_kan::{Clip, Kan, LastLayer, NetworkShape};
+use quietly_kan::{Clip, Kan, LastLayer, NetworkSampler, NetworkShape};
 
 use super::{
     Family,
-    declare::{ParameterGroup, ParameterInfo, ParameterKind, ParameterValue, Value, parameters},
+    declare::{
+        ParameterGroup, ParameterInfo, ParameterKind, ParameterValue, Value, help, parameters,
+    },
     network::{average, noise, sampler, size},
     set, unknown,
 };
@@ -43,8 +45,8 @@ parameters! {
     spline_degree: Count(u64), "O", Network;
     /// Whether the last layer is trained: fixed or trainable
     last_layer: Word(String), "HOW", Network;
-    /// Which rows a step sees: full-batch, poisson, balls-and-bins, cyclic or fixed-size
-    sampler: Word(String), "HOW", Network;
+    /// Which rows a step sees
+    sampler: Word(String), "HOW", Network, NetworkSampler::KEYWORDS;
     /// Batches per epoch
     batches_per_epoch: Count(u64), "B", Network;
     /// Epochs: passes over the table
