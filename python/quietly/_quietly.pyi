@@ -80,7 +80,7 @@ class Schema:
 
 @final
 class Table:
-    """Somebody's table. It cannot be printed."""
+    """A private table. It cannot be printed."""
 
     @staticmethod
     def open(paths: Sequence[str], features: int | None = None, names: Sequence[str] | None = None, header: bool = False) -> Table: ...
@@ -96,7 +96,7 @@ class Table:
 
 @final
 class Plan:
-    """Every question that will be put to the data, and its price."""
+    """Every release that a fit will make, and its cost."""
 
     @staticmethod
     def of(columns: Sequence[str], schema: Schema, wishes: dict[str, Any]) -> Plan: ...
@@ -120,7 +120,7 @@ class Certificate:
     @property
     def epsilon(self) -> float: ...
     @property
-    def asked(self) -> float: ...
+    def budget(self) -> float: ...
     @property
     def delta(self) -> float: ...
     @property
@@ -158,7 +158,7 @@ class Model:
         wishes: dict[str, Any],
         public: Sequence[str],
         ledger: LedgerFile | None = None,
-        elsewhere: tuple[Callable[[bytes], list[bytes]], Callable[[], int]] | None = None,
+        remote: tuple[Callable[[bytes], list[bytes]], Callable[[], int]] | None = None,
     ) -> Model: ...
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Model: ...

@@ -94,7 +94,7 @@ def curve(scheme: Runs, *, neighbours: str = "add-remove", **flags: Any) -> list
 def calibrate(
     scheme: str, *, epsilon: float, delta: float, neighbours: str = "add-remove", **flags: Any
 ) -> tuple[float, tuple[float, float]]:
-    """The dial with the least noise that keeps epsilon at or below what is asked, and the epsilon it has, as (lower, upper).
+    """The noise parameter with the least noise that keeps epsilon at or below the target, and the epsilon it has, as (lower, upper).
 
     >>> noise, (lower, upper) = calibrate("gaussian", steps=10, epsilon=1.0, delta=1e-5)
     >>> 11 < noise < 12 and upper <= 1.0

@@ -170,7 +170,7 @@ def _split(X: Any, y: Any, test_size: float, seed: int) -> tuple[tuple[Any, Any]
 
 
 def _fit(estimator: _Private, epsilon: float, train: tuple[Any, Any], seed: int | None) -> _Private:
-    """A fit of public rows, which nobody has to pay for."""
+    """A fit of public rows, which costs no privacy."""
     rows = len(train[0])
     with ledger.for_free():
         fitted: _Private = clone(estimator).set_params(epsilon=epsilon, rows=rows, random_state=seed).fit(*train)

@@ -59,7 +59,7 @@ class ParameterError(QuietlyError, ValueError):
 
 
 class BudgetError(QuietlyError, ValueError):
-    """No theorem covers what was asked, or no noise meets the budget."""
+    """No theorem covers the request, or no noise meets the budget."""
 
 
 class UnsaidError(ParameterError):
@@ -177,7 +177,7 @@ class NoFeaturesError(DataError):
 
 
 class TooLargeError(QuietlyError, ValueError):
-    """The table or the model is too large for what was asked."""
+    """The table or the model is too large for the request."""
 
 
 class ModelError(QuietlyError, ValueError):

@@ -66,7 +66,7 @@ class _Private(_Coefficients, BaseEstimator):
     # -- fitting ---------------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Plans, reads the table through the one door, and writes the certificate of the result.
+        """Plans, fits through the Releaser, and writes the certificate of the result.
 
         Every fit spends: fit the same people twice and the epsilons add up.
 

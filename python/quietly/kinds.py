@@ -21,7 +21,7 @@ class _Scored:
 
     @without_cells
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R2, or the share of rows whose class is right. **Not private**: for public rows, or for whoever may see the rows anyway.
+        """R2, or the share of rows whose class is right. **Not private**: for public rows, or for readers who may see the rows.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What may be spent on one table, and what was; and refits that nobody meant to pay for."""
+"""What may be spent on one table, and what was; and refits that would be charged by mistake."""
 
 import os
 import sys
@@ -56,7 +56,7 @@ class Ledger:
         What may be spent in all; needed where the file is not there yet. It cannot be changed later.
     refits : "refuse" or "charge", default "refuse"
         Whether ``cross_val_score``, ``GridSearchCV`` and the like may fit as often as the limit allows, each fit being charged in full.
-        Fits only: the scores that they print, and choices by them, are exact and not private. They are for whoever may see the rows.
+        Fits only: the scores that they print, and choices by them, are exact and not private. They are for readers who may see the rows.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ _KINDS: dict[tuple[str, bool], type[_Private]] = {
 
 
 def load(path: str | os.PathLike[str]) -> _Private:
-    """The estimator in a model file, whoever wrote it: this package, the command line or Rust.
+    """The estimator in a model file, written by this package, the command line or Rust.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ def load(path: str | os.PathLike[str]) -> _Private:
         raise ModelError(f"there is no estimator for {model.link} models; `quietly predict` reads this file")
     names = list(inspect.signature(kind).parameters)
     said = recorded.read(model.parameters) if model.parameters is not None else _derived(model)
-    asked = model.certificate
-    if said.get("epsilon") != asked.asked or said.get("neighbours") != asked.neighbours or said.get("delta") not in (None, asked.delta):
-        raise ModelError.coded("Q04", "the parameters in the model file are not those that its certificate says were asked for")
+    certificate = model.certificate
+    if said.get("epsilon") != certificate.budget or said.get("neighbours") != certificate.neighbours or said.get("delta") not in (None, certificate.delta):
+        raise ModelError.coded("Q04", "the parameters in the model file are not those that its certificate says were requested for")
     estimator = kind(**{name: said.get(name, UNSAID) for name in names if name not in LEFT_OUT})
     estimator._adopt(model, None, True)
     return estimator
@@ -55,14 +55,14 @@ def load(path: str | os.PathLike[str]) -> _Private:
 def _derived(model: Model) -> dict[str, Any]:
     """What a file without parameters says of them."""
     file = json.loads(model.to_bytes())
-    plan, asked = file["plan"], model.certificate
+    plan, certificate = file["plan"], model.certificate
     said: dict[str, Any] = {
-        "epsilon": asked.asked,
-        "delta": asked.delta,
-        "neighbours": asked.neighbours,
+        "epsilon": certificate.budget,
+        "delta": certificate.delta,
+        "neighbours": certificate.neighbours,
         "rows": plan["rows"],
         "target": model.target,
-        "schema": _schema(file, asked.unit).written_like(model),
+        "schema": _schema(file, certificate.unit).written_like(model),
         # The schema describes the target.
         "classes": None,
         "target_range": None,

@@ -8,7 +8,7 @@ True
 that of the real Gaussian, exactly, so that its accounting holds (a release of integers plus it is post-processing of the Gaussian
 mechanism). ``discrete_laplace(numerator, denominator, size)`` has P(x) in proportion to exp(-\\|x\\| denominator / numerator).
 
-Without ``random_state`` the bits are the operating system's. With it the draws are *for tests only*: whoever knows the number knows the
+Without ``random_state`` the bits are the operating system's. With it the draws are *for tests only*: anyone who knows the number knows the
 noise.
 
 >>> noise.discrete_laplace(3, 1, 4, random_state=7) == noise.discrete_laplace(3, 1, 4, random_state=7)

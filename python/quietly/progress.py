@@ -21,9 +21,9 @@ Tell = Callable[[str, int, int], None]
 
 @contextmanager
 def shown(verbose: bool | None) -> Iterator[Tell | None]:
-    """Something to call with (what is done, how much, of how much); None if nobody is there to read it."""
+    """Something to call with (what is done, how much, of how much); None if there is no terminal or notebook."""
     if verbose is not None and not isinstance(verbose, bool):
-        raise ParameterError("verbose must be None, for whoever sits before a terminal or a notebook, or True or False")
+        raise ParameterError("verbose must be True, False, or None to report progress in a terminal or a notebook")
     place = _place(verbose)
     if place is None:
         yield None

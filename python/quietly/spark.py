@@ -1,6 +1,6 @@
 """Rows that Spark keeps: the same model, certificate and bits as on one machine.
 
-Workers of Spark answer every question with sums of integers over the rows that they have; this process adds them up, adds the noise
+Workers of Spark answer every query with sums of integers over the rows that they have; this process adds them up, adds the noise
 and signs. quietly must be installed wherever Spark has workers, in the same version.
 """
 
@@ -25,10 +25,10 @@ _Estimator = TypeVar("_Estimator", bound="_Private")
 def fit(df: Any, estimator: _Estimator, y: str) -> _Estimator:
     """Fits an estimator to a DataFrame of Spark.
 
-    The DataFrame is read once for every question, about 25 times for ``LinearRegression``: ``df.cache()`` keeps what it is made of.
+    The DataFrame is read once for every query, about 25 times for ``LinearRegression``: ``df.cache()`` keeps what it is made of.
 
     What is protected is a row of the DataFrame, so each must be made of one row of the table alone. ``limit``, ``sample`` or a random number may
-    give other rows for each question, and one person more may change many of them: write such a table to files first, and read it from there.
+    give other rows for each query, and one person more may change many of them: write such a table to files first, and read it from there.
 
     Parameters
     ----------

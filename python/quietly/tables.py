@@ -1,4 +1,4 @@
-"""Tables at the door: whatever holds columns becomes one `Table`, without a copy where that can be.
+"""Tables as they come: any container of columns becomes one `Table`, without a copy where that can be.
 
 Shape, names and types are public and may be refused. Cells are not: whatever cannot be read as a number is missing, as in a
 file, and the core decides what becomes of it.
@@ -31,7 +31,7 @@ class Elsewhere:
     ask: Callable[[bytes], list[bytes]]
     """Takes a task to all rows, and returns the sums of all workers."""
     count: Callable[[], int]
-    """How many rows there are: for whoever may know it."""
+    """How many rows there are: not private."""
 
     @property
     def columns(self) -> list[str]:
@@ -121,7 +121,7 @@ def _refuse_what_is_no_table(x: Any) -> None:
     if module == "polars" and name == "LazyFrame":
         raise DataError("X is a LazyFrame, whose rows are not there yet: give X.collect(), or the path of its files")
     if module == "pyspark":
-        raise DataError("X is a DataFrame of Spark, whose rows are elsewhere: call quietly.spark.fit(X, estimator, y)")
+        raise DataError("X is a DataFrame of Spark, whose rows are on its workers: call quietly.spark.fit(X, estimator, y)")
     if isinstance(x, bytes) or hasattr(x, "read"):
         raise DataError("X is an open file, or bytes: give the path of the file as a text")
     if (module in ("pandas", "polars") and name == "Series") or (module == "pyarrow" and name.endswith("Array")):
@@ -171,7 +171,7 @@ def parts_of(x: Any, names: list[str], wanted: list[str] | None = None) -> list[
     if type(x).__module__.startswith("pandas"):
         columns = [x.iloc[:, k] for k in range(x.shape[1])]
         if wanted is not None:
-            # Dates do no harm where nobody asks for them.
+            # Dates do no harm in columns that are not used.
             kept = [k for k, column in enumerate(columns) if names[k] in wanted or getattr(column.dtype, "kind", "O") not in "mM"]
             if len(kept) < len(columns):
                 x, names, columns = x.iloc[:, kept], [names[k] for k in kept], [columns[k] for k in kept]

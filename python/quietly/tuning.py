@@ -45,7 +45,7 @@ def tune(
 
     A random number of trials is made. Each draws a candidate, fits it, and scores it privately on rows that it has not seen. The best model
     is released, and nothing else. That costs less than two fits, however many candidates there are. How many trials were made is not
-    told, and must not be: whoever can watch the clock is not covered.
+    told, and must not be: an observer of the clock is not covered.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def tune(
     validation : (X, y) or None, default None
         Rows for scores, of people who are not in the table.
     validation_is_public : bool, default False
-        Anybody may see ``validation``: scores have no noise.
+        ``validation`` is public: scores have no noise.
     public : (X, y) or None, default None
         Choose on these public rows alone, for free, and fit the table once, with all of epsilon.
 

@@ -41,7 +41,7 @@ def test_numbers_of_the_page_are_those_of_the_certificate(model, tmp_path):
     page = (tmp_path / "label.html").read_text()
     certificate = model.certificate_
     said = json.loads(certificate.to_json())
-    assert said["epsilon"] == certificate.epsilon <= certificate.asked == 1.0
+    assert said["epsilon"] == certificate.epsilon <= certificate.budget == 1.0
     epsilon = f"{np.ceil(certificate.epsilon * 1e4) / 1e4:g}"
     assert f"<b>{epsilon}</b> of a budget of 1" in page
     assert f"epsilon  {epsilon} of a budget of 1" in str(certificate)

@@ -63,7 +63,7 @@ def test_a_loaded_estimator_has_the_parameters_of_the_fit(estimator, tmp_path):
     # Another fit asks for what the first did.
     target = KIND if hasattr(loaded, "classes") else PAY
     again = loaded.fit(X, target).certificate_
-    assert (again.asked, again.delta, again.neighbours) == (model.certificate_.asked, model.certificate_.delta, model.certificate_.neighbours)
+    assert (again.budget, again.delta, again.neighbours) == (model.certificate_.budget, model.certificate_.delta, model.certificate_.neighbours)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -96,7 +96,7 @@ def test_files_without_parameters_say_what_they_can(estimator, tmp_path):
     assert type(loaded) is type(model) and (loaded.predict(X) == model.predict(X)).all()
     certificate = model.certificate_
     said = ("epsilon", "delta", "neighbours", "rows", "target")
-    assert [loaded.get_params()[name] for name in said] == [certificate.asked, certificate.delta, certificate.neighbours, model.plan_.rows, file["target"]]
+    assert [loaded.get_params()[name] for name in said] == [certificate.budget, certificate.delta, certificate.neighbours, model.plan_.rows, file["target"]]
     for name in ("constraint", "ridge", "lasso", "quantile", "expand", "hidden_layer_sizes"):
         value = getattr(loaded, name, UNSAID)
         assert value is UNSAID or value == (list(model.hidden_layer_sizes) if name == "hidden_layer_sizes" else getattr(model, name)), name
@@ -110,7 +110,7 @@ def test_files_without_parameters_say_what_they_can(estimator, tmp_path):
                     work()
             assert refused.value.code == "P03" and ledger.entries == [] and "not in the model file" in repr(loaded)
     again = loaded.set_params(**dict.fromkeys(unsaid)).fit(X, target).certificate_
-    assert (again.asked, again.delta) == (certificate.asked, certificate.delta)
+    assert (again.budget, again.delta) == (certificate.budget, certificate.delta)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -206,7 +206,7 @@ fn borrowed<T: Element + ArrowNativeType>(buffer: PyBuffer<T>, count: usize) -> 
     let start =
         NonNull::new(buffer.buf_ptr().cast::<u8>()).unwrap_or(NonNull::<T>::dangling().cast());
     // SAFETY: `buffer` holds these bytes and keeps them where they are for as long as the owner lives; `PyBuffer::get` has
-    // checked type and alignment. As everywhere in numpy's world, nobody may write to an array while it is being read.
+    // checked type and alignment. As everywhere in numpy, an array must not be written to while it is being read.
     let all = unsafe { Buffer::from_custom_allocation(start, bytes, Arc::new(Owner(buffer))) };
     ScalarBuffer::<T>::new(all, 0, count)
 }
@@ -214,5 +214,5 @@ fn borrowed<T: Element + ArrowNativeType>(buffer: PyBuffer<T>, count: usize) -> 
 /// Keeps an array of Python where it is.
 struct Owner<T: Element>(#[expect(dead_code, reason = "it is there to be dropped")] PyBuffer<T>);
 
-// A buffer that somebody panicked over is as good as before: it is only read.
+// A panic of another reader leaves the buffer as it was: it is only read.
 impl<T: Element> std::panic::RefUnwindSafe for Owner<T> {}

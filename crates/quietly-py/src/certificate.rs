@@ -26,28 +26,28 @@ impl Certificate {
         Ok((of_json, (serde_json::to_string(&self.0).expect("plain fields"),)))
     }
 
-    /// What was spent: the certified upper bound on epsilon. Never above what was asked.
+    /// What was spent: the certified upper bound on epsilon. Never above the budget.
     #[getter]
     fn epsilon(&self) -> f64 {
         self.0.epsilon
     }
 
-    /// The epsilon that was asked for.
+    /// The epsilon of the budget.
     #[getter]
-    fn asked(&self) -> f64 {
-        self.0.asked.epsilon()
+    fn budget(&self) -> f64 {
+        self.0.budget.epsilon()
     }
 
     /// The delta at which epsilon holds.
     #[getter]
     fn delta(&self) -> f64 {
-        self.0.asked.delta()
+        self.0.budget.delta()
     }
 
     /// The neighbouring relation: "add-remove" or "replace-one".
     #[getter]
     fn neighbours(&self) -> &'static str {
-        self.0.asked.neighbours().name()
+        self.0.budget.neighbours().name()
     }
 
     /// What one row is: the unit of privacy.
@@ -110,7 +110,7 @@ impl Certificate {
 
     /// The certificate as one HTML page: no scripts, nothing from elsewhere.
     ///
-    /// Raises ModelError if the questions that it lists do not cost what it says: then its file was changed.
+    /// Raises ModelError if the listed releases do not cost the certified epsilon: then its file was edited.
     fn label(&self) -> PyResult<String> {
         check(&self.0)?;
         Ok(self.0.label())

@@ -148,7 +148,7 @@ impl LedgerFile {
     #[getter]
     fn entries(&self) -> Vec<(u64, String, f64, f64)> {
         self.newest(|ledger| {
-            let row = |s: &quietly::Spending| (s.when, s.what.clone(), s.epsilon, s.delta);
+            let row = |s: &quietly::LedgerEntry| (s.when, s.what.clone(), s.epsilon, s.delta);
             ledger.entries().iter().map(row).collect()
         })
     }

@@ -7,18 +7,18 @@ use pyo3::prelude::*;
 mod accounting;
 mod borrow;
 mod certificate;
-mod elsewhere;
 mod errors;
 mod ledger;
 mod model;
 mod noise;
 mod plan;
+mod progress;
+mod remote;
 mod scaler;
 mod schema;
 mod scheme;
 mod table;
 mod tune;
-mod watch;
 
 #[pymodule]
 fn _quietly(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -31,7 +31,7 @@ fn _quietly(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ledger::Budget>()?;
     module.add_class::<ledger::LedgerFile>()?;
     module.add_class::<scaler::Scaler>()?;
-    module.add_class::<elsewhere::Worker>()?;
+    module.add_class::<remote::Worker>()?;
     module.add_function(wrap_pyfunction!(plan::parameters, module)?)?;
     module.add_function(wrap_pyfunction!(plan::renamed_parameters, module)?)?;
     tune::add(module)?;

@@ -9,13 +9,13 @@ use quietly::{Charge, Curves, FitInput, Places, classify, evaluate, evaluate_cla
 
 use crate::{
     certificate::{self, Certificate},
-    elsewhere::There,
     errors::{exception, guard, raise},
     ledger::LedgerFile,
     plan::{Keywords, Plan},
+    progress::watched,
+    remote::There,
     schema::Schema,
     table::Table,
-    watch::watched,
 };
 
 /// A fitted model: what the model file holds.
@@ -25,9 +25,9 @@ pub(crate) struct Model(pub(crate) quietly::Model);
 #[pymethods]
 impl Model {
     /// Plans, charges the ledger if there is one, reads, releases and signs. `public` is what was taken to be public beside the schema.
-    /// Rows that are `elsewhere` have somebody who answers for them, and somebody who counts them; `table` has none then.
+    /// `remote` is a function that sums queries over rows on workers, and one that counts them; `table` has no rows then.
     #[staticmethod]
-    #[pyo3(signature = (table, schema, keywords, public, ledger=None, elsewhere=None))]
+    #[pyo3(signature = (table, schema, keywords, public, ledger=None, remote=None))]
     fn fit(
         py: Python<'_>,
         table: &Table,
@@ -35,7 +35,7 @@ impl Model {
         keywords: &Bound<'_, PyDict>,
         public: Vec<String>,
         ledger: Option<&LedgerFile>,
-        elsewhere: Option<(Py<PyAny>, Py<PyAny>)>,
+        remote: Option<(Py<PyAny>, Py<PyAny>)>,
     ) -> PyResult<Self> {
         guard(|| {
             let keywords = Keywords(keywords);
@@ -44,14 +44,14 @@ impl Model {
             let (key, threads) = (keywords.key()?, keywords.threads()?);
             let (not_covered, parameters) = (keywords.not_covered()?, keywords.parameters()?);
             let planned = (&plan, &encoding);
-            let there = elsewhere.map(|there| There::new(there, table, planned));
+            let there = remote.map(|there| There::new(there, table, planned));
             let mut there = there.transpose()?;
             table.check(&encoding, schema)?;
             let (charge, run) = match ledger {
                 Some(ledger) => {
                     let target = keywords.word("target")?.unwrap_or_default();
                     let what = format!("{} of {target}", plan.link().name());
-                    let (charge, run) = ledger.pay(&what, plan.asked(), key)?;
+                    let (charge, run) = ledger.pay(&what, plan.unit_budget(), key)?;
                     (charge, Some((ledger, run)))
                 }
                 None => (Charge::without_ledger(key), None),

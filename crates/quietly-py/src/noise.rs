@@ -1,7 +1,7 @@
 //! Exact noise on the integers, alone: for researchers.
 use pyo3::prelude::*;
 use quietly::Key;
-use quietly_noise::{DiscreteLaplace, Error, Ratio, RoundedNormal};
+use quietly_noise::{DiscreteLaplace, Error, Ratio, RoundedGaussian};
 
 use crate::{
     errors::{exception, guard, raise},
@@ -30,7 +30,7 @@ fn rounded_gaussian(
     random_state: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<i64>> {
     draws(size, random_state, |key, out| {
-        RoundedNormal::new(scale)?.fill(&key.stream("python"), 0, out)
+        RoundedGaussian::new(scale)?.fill(&key.stream("python"), 0, out)
     })
 }
 

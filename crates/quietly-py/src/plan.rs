@@ -12,7 +12,7 @@ use crate::{
     schema::Schema,
 };
 
-/// Every question that a fit will put to the data, and its price; made from what is public, before any row is read.
+/// Every release that a fit will make, and its cost; planned from public values, before any row is read.
 ///
 /// It prints as text and shows as HTML in notebooks. ``estimator.plan()`` makes one, and fitted estimators have theirs: ``plan_``.
 #[pyclass(frozen, module = "quietly._quietly")]
@@ -35,7 +35,7 @@ impl Plan {
     /// The delta at which it holds.
     #[getter]
     fn delta(&self) -> f64 {
-        self.0.asked().delta()
+        self.0.unit_budget().delta()
     }
 
     /// About how many rows there are, as it was declared.
@@ -173,7 +173,7 @@ impl Keywords<'_, '_> {
         }
     }
 
-    /// What is to be told how far a fit has come.
+    /// The callback for progress.
     pub(crate) fn tell(&self) -> PyResult<Option<Py<PyAny>>> {
         self.get("tell", "None, or something to call")
     }

@@ -13,9 +13,9 @@ use crate::{
     ledger::LedgerFile,
     model::{bytes, threads},
     plan::Keywords,
+    progress::watched,
     schema::Schema,
     table::Table,
-    watch::watched,
 };
 
 /// Means and standard deviations of columns.

@@ -1,4 +1,4 @@
-//! A scheme as it is told from Python: the flags of `quietly account` under the same names, and one event out.
+//! A scheme as Python gives it: the flags of `quietly account` under the same names, and one event out.
 use pyo3::{prelude::*, types::PyDict};
 use quietly_accounting::{
     CorrelatedGaussian, DerivativeBound, Error, Event, Participation, Strategy,
@@ -130,7 +130,7 @@ impl Scheme {
         }
     }
 
-    /// The event at the setting of the noise_parameter that was told.
+    /// The event at the given value of the noise parameter.
     pub(crate) fn told(said: &Bound<'_, PyDict>) -> PyResult<Event> {
         let scheme = Scheme::read(said)?;
         let keywords = Keywords(said);

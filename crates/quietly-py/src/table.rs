@@ -15,7 +15,7 @@ use crate::{
     tune::split,
 };
 
-/// Somebody's table.
+/// A private table.
 #[pyclass(frozen, module = "quietly._quietly")]
 pub(crate) struct Table {
     pub(crate) source: Source,

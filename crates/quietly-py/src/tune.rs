@@ -7,9 +7,9 @@ use crate::{
     ledger::LedgerFile,
     model::Model,
     plan::Keywords,
+    progress::watched,
     schema::Schema,
     table::Table,
-    watch::watched,
 };
 
 /// How candidates are tried.
@@ -61,7 +61,7 @@ fn tune(
     for table in validation.into_iter().chain([table]) {
         table.check(&encoding, schema)?;
     }
-    // Coins are thrown for places of rows, and do not see them.
+    // Rows are split at random by their position, independently of their values.
     let parts = match validation {
         Some(_) => None,
         None => Some(split(table, share, &key)?),

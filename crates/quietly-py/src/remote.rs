@@ -6,8 +6,8 @@ use std::{
 
 use pyo3::{prelude::*, types::PyBytes};
 use quietly::{
-    BackendInput, BatchDraw, Charge, Encoding, Error, Foreign, Model, Plan, Private, Sampler,
-    Watch,
+    BackendInput, BatchDraw, Charge, Encoding, Error, Foreign, Model, Plan, Private,
+    ProgressCallback, Sampler,
     backend::{Backend, Batch, ReadSpec},
     decode_query,
     query::{Query, QuerySum},
@@ -59,11 +59,11 @@ fn other(why: Foreign) -> PyErr {
     exception("RemoteError", &message, None)
 }
 
-/// Rows that are elsewhere: `run` takes a task, and returns the sums of all workers.
+/// Rows on workers: `run` takes a task, and returns the sums of all workers.
 pub(crate) struct There {
     run: Py<PyAny>,
     read: ReadSpec,
-    /// Says how many there are: for whoever may know it.
+    /// How many rows there are: not private.
     count: Py<PyAny>,
     raised: Option<PyErr>,
 }
@@ -77,7 +77,8 @@ impl There {
     ) -> PyResult<Self> {
         plan.check_every_row().map_err(raise)?;
         if empty.source.is_sparse() {
-            let message = "rows that are elsewhere hold numbers and texts, and no lists: give each of them a column";
+            let message =
+                "rows on workers hold numbers and texts, not lists: give each entry a column";
             return Err(exception("ColumnTypesError", message, None));
         }
         // Names and types of columns are public, and refused here rather than by a worker.
@@ -91,7 +92,7 @@ impl There {
         (plan, encoding): (&Plan, &Encoding),
         unit: &str,
         (charge, threads): (Charge, usize),
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<Model, Error> {
         let mut from =
             BackendInput { backend: self, public: None, allocation: None, checkpoint: None };
