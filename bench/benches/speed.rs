@@ -1,7 +1,7 @@
 //! Where time goes: `cargo bench -p quietly-bench`. Targets, as ratios beside other libraries, are `make bench`.
 use divan::{Bencher, black_box, counter::ItemsCount};
 use quietly_accounting::{Event, Neighbours, calibrate, epsilon};
-use quietly_noise::{Dyadic, Key, RoundedNormal};
+use quietly_noise::{Dyadic, Key, RoundedGaussian};
 
 fn main() {
     divan::main();
@@ -12,7 +12,7 @@ const DRAWS: usize = 1 << 16;
 #[divan::bench(args = [1.0, 1000.0, 1_073_741_824.0, 35_184_372_088_832.0])]
 fn rounded_normal(bencher: Bencher<'_, '_>, scale: f64) {
     let stream = Key::from_seed(1).stream("bench");
-    let normal = RoundedNormal::new(scale).expect("a valid scale");
+    let normal = RoundedGaussian::new(scale).expect("a valid scale");
     let mut out = vec![0; DRAWS];
     bencher.counter(ItemsCount::new(DRAWS)).bench_local(|| {
         normal.fill(&stream, 0, &mut out).expect("a valid step");

@@ -5,7 +5,7 @@ use quietly::{
     Error,
     kan::{Input, NetworkShape, network::Network, quantized_rows::QuantizedRows},
 };
-use quietly_noise::{Key, RoundedNormal};
+use quietly_noise::{Key, RoundedGaussian};
 
 /// Where gradients are cut.
 const CLIP: f64 = 0.3;
@@ -57,7 +57,7 @@ pub(crate) fn step_speed(
     let (mut exact, mut plain) = (vec![0; shape.weights()], vec![0.0; shape.weights()]);
     let mut speed =
         StepSpeed { clipped: f64::INFINITY, noisy: f64::INFINITY, plain: f64::INFINITY };
-    let noise = RoundedNormal::new(4.0 * network.sensitivity(CLIP).bound)?;
+    let noise = RoundedGaussian::new(4.0 * network.sensitivity(CLIP).bound)?;
     let stream = Key::from_seed(1).stream("speed");
     let cores = NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN);
     // In turn, so that other work on the machine hits both alike.

@@ -1,6 +1,6 @@
 //! Draws per second, one thread.
 use crate::{Line, best};
-use quietly_noise::{Key, RoundedNormal};
+use quietly_noise::{Key, RoundedGaussian};
 use rand::{Rng, SeedableRng};
 use std::hint::black_box;
 
@@ -28,7 +28,7 @@ pub(crate) fn lines() -> Vec<Line> {
 
 fn ours() -> f64 {
     let stream = Key::from_seed(1).stream("bench");
-    let normal = RoundedNormal::new((1u64 << 30) as f64).expect("a valid scale");
+    let normal = RoundedGaussian::new((1u64 << 30) as f64).expect("a valid scale");
     let mut out = vec![0; DRAWS];
     let mut step = 0;
     let seconds = best(9, || {

@@ -31,9 +31,9 @@ fn models() {
 fn holds(bytes: &[u8]) -> Result<(), String> {
     let Ok(model) = Model::from_json(bytes, "a file") else { return Ok(()) };
     let (plan, certificate) = (&model.plan, &model.certificate);
-    let agree = match certificate.tuning {
-        None => certificate.asked == plan.asked(),
-        Some(_) => plan.asked() == plan.budget(),
+    let agree = match certificate.selection {
+        None => certificate.budget == plan.unit_budget(),
+        Some(_) => plan.unit_budget() == plan.budget(),
     };
     let private = certificate.randomness.ends_with("key from the operating system");
     if !agree || certificate.stages != plan.stages() || certificate.sampler != plan.sampler() {

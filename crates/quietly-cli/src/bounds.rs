@@ -9,11 +9,11 @@ use quietly::{
 use serde_json::json;
 
 use crate::{
-    elsewhere::Cluster,
     error::Failure,
     format,
     ledger::{Charging, Receipt, pay},
     parse::{Count, Number},
+    remote::Cluster,
     tables::{Reading, SchemaFile, files_read, key, with_features},
     terminal::{Progress, Screen, WIDTH},
 };

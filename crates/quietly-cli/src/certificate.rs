@@ -31,7 +31,7 @@ pub(crate) fn read(path: &Path) -> Result<Model, Failure> {
 pub(crate) fn json(model: &Model) -> serde_json::Value {
     let certificate = &model.certificate;
     let mut value = serde_json::to_value(certificate).expect("plain fields");
-    if certificate.asked.is_private() {
+    if certificate.budget.is_private() {
         value["protects"] = certificate.relation().into();
         value["unit_in_words"] = certificate.scope().into();
     }

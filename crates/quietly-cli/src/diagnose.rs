@@ -13,7 +13,7 @@ use crate::{
     format,
     ledger::{Charging, Receipt, pay},
     parse::{Count, Number},
-    tables::{Reading, SchemaFile, Spending, key, usual_delta},
+    tables::{LedgerEntry, Reading, SchemaFile, key, usual_delta},
     terminal::{Progress, Screen, WIDTH},
 };
 
@@ -43,7 +43,7 @@ pub(crate) struct Diagnose {
     #[arg(long)]
     public: bool,
     #[command(flatten)]
-    spending: Spending,
+    spending: LedgerEntry,
     /// Number of steps of a network as in the paper
     #[arg(long, value_name = "T")]
     steps: Option<Count>,
@@ -223,8 +223,8 @@ impl Signal {
             Signal::Private(_, certificate) => format!(
                 "\nspent   epsilon {} at delta {:e} on this estimate ({}){}; training costs extra",
                 format::high(certificate.epsilon),
-                certificate.asked.delta(),
-                certificate.asked.neighbours().name(),
+                certificate.budget.delta(),
+                certificate.budget.neighbours().name(),
                 if certificate.test_only { ", TEST ONLY: a fixed seed" } else { "" }
             ),
             _ => "\nspent   nothing: the table was declared public, and its rows were used without noise; NOT private".into(),

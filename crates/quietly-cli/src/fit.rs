@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 
 use crate::{
     certificate,
-    elsewhere::{self, Away, There},
     error::Failure,
     format,
     ledger::{Charging, Receipt, pay, same},
     parse::Count,
+    remote::{self, Away, There},
     reserved::Reserved,
     tables::{Files, SchemaFile, beside, files_read, key, usual_delta},
     terminal::{Progress, Screen, WIDTH},
@@ -143,7 +143,7 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     {
         encoding = encoding.with_symmetric_ranges();
     }
-    let prepared = elsewhere::prepared(&fit.table.files)?;
+    let prepared = remote::prepared(&fit.table.files)?;
     let steps = prepared.as_ref().map(|prepared| prepared.allocation.steps);
     let plan = fit.model.plan(chosen.model, &schema, &encoding, steps, usual)?;
     // What is public is refused before anything is spent: names and types, and an output that cannot be written.
@@ -192,13 +192,13 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
             if !reading.json {
                 screen.say("resuming the interrupted run; it is not charged again")?;
             }
-            (Charge::resumed(plan.asked(), key), None)
+            (Charge::resumed(plan.unit_budget(), key), None)
         }
         // A plan that asks nothing costs nothing.
         false if plan.budget().is_private() && plan.stages().is_empty() => {
             (Charge::without_ledger(key), None)
         }
-        false => pay(ledger, run, plan.asked(), key)?,
+        false => pay(ledger, run, plan.unit_budget(), key)?,
     };
     let progress = Progress::new("reading");
     let mut watch = |at: quietly::Progress| {
@@ -237,8 +237,8 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
         screen.say(&format!(
             "epsilon {} of {} spent at delta {:e}, in {seconds:.1} s: {}",
             format::high(certificate.epsilon),
-            plan.asked().epsilon(),
-            plan.asked().delta(),
+            plan.unit_budget().epsilon(),
+            plan.unit_budget().delta(),
             certificate.relation()
         ))?;
         screen.say(&format::wrap(&format!("unit: {}", certificate.scope()), "", WIDTH))?;
@@ -352,7 +352,7 @@ fn report(model: &quietly::Model, path: &Path, seconds: f64, ignored: usize) -> 
         "warnings": warnings,
         "rows_used": model.certificate.rows_used.map(|used| json!(used)),
         "epsilon": format::json(model.certificate.epsilon),
-        "delta": model.plan.asked().delta(),
+        "delta": model.plan.unit_budget().delta(),
         "digest": model.digest(),
         "neighbours": model.plan.budget().neighbours().name(),
         "test_only": model.certificate.test_only,

@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use quietly::{Budget, Charge, Key, Ledger, Run, Spending};
+use quietly::{Budget, Charge, Key, Ledger, LedgerEntry, Run};
 use serde_json::{Value, json};
 
 use crate::{args::Relation, error::Failure, parse::Number, tables::beside, terminal::Screen};
@@ -175,7 +175,7 @@ pub(crate) fn run(account: &Account, screen: &mut Screen) -> Result<(), Failure>
 
 fn report(ledger: &Ledger) -> Value {
     let pair = |(epsilon, delta): (f64, f64)| json!({ "epsilon": epsilon, "delta": delta });
-    let entry = |s: &Spending| {
+    let entry = |s: &LedgerEntry| {
         let mut entry = serde_json::to_value(s).expect("plain fields");
         (entry["at"], entry["state"]) = (s.at().into(), s.state().into());
         entry

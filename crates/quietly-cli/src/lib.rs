@@ -9,7 +9,7 @@
 //! * `init`, `bounds`, `check`, `fit` (with `plan`), `methods`,
 //!   `predict`, `evaluate`, `certificate`, `label`, `show`, `ledger` (`quietly budget`),
 //!   `compare`, `diagnose` and `example` are the verbs on tables.
-//! * `partition`, `elsewhere` and `cluster` are for tables that are not held in memory: grouped by
+//! * `partition`, `remote` and `cluster` are for tables that are not held in memory: grouped by
 //!   step, in parts, or on other machines.
 //! * `account`, `account_compare`, `calibrate`, `explain` and `audit` are the verbs on mechanisms.
 //!
@@ -38,7 +38,6 @@ mod cluster;
 mod compare;
 mod correlated;
 mod diagnose;
-mod elsewhere;
 pub mod error;
 mod evaluate;
 mod example;
@@ -58,6 +57,7 @@ mod partition;
 mod plot;
 mod predict;
 pub mod program;
+mod remote;
 mod reserved;
 mod scheme;
 mod show;

@@ -13,10 +13,10 @@ use quietly::{
 use serde_json::json;
 
 use crate::{
-    elsewhere::Cluster,
     error::Failure,
     format, interrupt,
     parse::Count,
+    remote::Cluster,
     tables::{Files, files_read, key, with_features},
     terminal::{Progress, Screen, WIDTH},
 };

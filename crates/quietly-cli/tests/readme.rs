@@ -38,11 +38,11 @@ fn accounting() -> Result<(), quietly_accounting::Error> {
 
 fn noise() -> Result<(), quietly_noise::Error> {
     // README
-    use quietly_noise::{Key, RoundedNormal};
+    use quietly_noise::{Key, RoundedGaussian};
 
     let key = Key::from_os()?;
     let mut sums = vec![1_000, -250, 0]; // an exact integer sum, in lattice units
-    RoundedNormal::new(400.5)?.add(&key.stream("gradient"), 0, &mut sums)?;
+    RoundedGaussian::new(400.5)?.add(&key.stream("gradient"), 0, &mut sums)?;
     // README
     Ok(())
 }

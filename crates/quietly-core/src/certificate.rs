@@ -1,4 +1,4 @@
-//! The proof that goes with a model: what was promised, what was spent, and on what grounds.
+//! The certificate of a model: its budget, its releases, their certified cost and the theorem behind it.
 use std::fmt;
 
 use quietly_accounting::Neighbours;
@@ -15,17 +15,16 @@ use crate::{
     rows_used::RowsUsed,
 };
 
-/// What a release promises, and why.
+/// What was released, what it cost, and the theorem behind the cost.
 ///
 /// It holds no data: everything in it is known before the first row is read, but for where the
 /// randomness came from and for [`rows_used`](Self::rows_used), which is a release.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Certificate {
-    /// What was asked for.
-    #[serde(rename = "budget")]
-    pub asked: Budget,
-    /// The certified upper bound on ε at the δ asked for.
+    /// The budget: what the release may spend.
+    pub budget: Budget,
+    /// The certified upper bound on ε, at the δ of the budget.
     #[serde(with = "crate::budget::endless")]
     pub epsilon: f64,
     /// What one row is: the unit of privacy.
@@ -33,16 +32,15 @@ pub struct Certificate {
     /// Which rows each step saw.
     #[serde(flatten)]
     pub sampler: Sampler,
-    /// Every question that was put to the data, stage by stage.
+    /// Every release, stage by stage.
     pub stages: Vec<Stage>,
     /// The theorem behind ε.
-    #[serde(rename = "theorem")]
-    pub accountant: String,
+    pub theorem: String,
     /// (δ, ε): the whole curve.
     pub curve: Vec<(f64, f64)>,
-    /// How it was chosen among others, if it was: the stages are then those of one trial.
-    #[serde(rename = "selection", default, skip_serializing_if = "Option::is_none")]
-    pub tuning: Option<PrivateSelection>,
+    /// The private selection among trials, if there was one: the stages are then those of one trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<PrivateSelection>,
     /// About how many rows were used: one of the releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows_used: Option<RowsUsed>,
@@ -50,18 +48,18 @@ pub struct Certificate {
     pub public: Vec<String>,
     /// Where the noise came from.
     pub randomness: String,
-    /// How rows came to their steps, where that was done before.
+    /// How rows were allocated to steps, where the table was partitioned beforehand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocation: Option<Allocation>,
     /// Made with a fixed seed, or without any noise: not for release.
     pub test_only: bool,
-    /// What no part of this promises.
+    /// What this certificate does not cover.
     pub not_covered: Vec<String>,
     /// The version that made it.
     pub made_by: String,
 }
 
-/// What differential privacy does not promise, whoever computes it.
+/// What differential privacy does not cover.
 const NOT_COVERED: [&str; 4] = [
     "facts about the population that hold with or without any one of its members",
     "more rows than the unit has: k units cost k times epsilon, at a larger delta",
@@ -77,10 +75,12 @@ const NOT_COVERED_BEFORE: [&str; 4] = [
     "who can read the table, the machine's memory or its clock while the model is made",
 ];
 
-/// What stands in place of a theorem where none is needed, and the simplest ones.
+/// The theorem of a certificate where none is needed, and the simplest ones.
 const NO_NOISE: &str = "none: no noise was added";
-const NOTHING_ASKED: &str = "none needed: nothing was asked of the data";
-const PURE: &str = "pure epsilons add up; of parts the dearest counts";
+const NO_RELEASES: &str = "none needed: nothing was asked of the data";
+const PURE: &str = "pure epsilons add up; of disjoint parts the largest counts";
+/// The same in files of earlier versions, which are still read.
+const PURE_BEFORE: &str = "pure epsilons add up; of parts the dearest counts";
 /// What stands before the theorem of a trial.
 pub const SELECTION: &str = "private selection over ";
 
@@ -94,19 +94,19 @@ impl Certificate {
     ///
     /// [`Error::Accounting`] if no theorem covers it.
     pub fn new(
-        asked: Budget,
+        budget: Budget,
         sampler: Sampler,
         stages: &[Stage],
         public: Vec<String>,
         unit: &str,
         source: Option<Source>,
     ) -> Result<Self, Error> {
-        Self::priced(asked, sampler, stages, None, public, unit, source)
+        Self::priced(budget, sampler, stages, None, public, unit, source)
     }
 
-    /// The same where the accountant has told ε and its theorem before.
+    /// The same where the accountant has already computed ε and its theorem.
     pub fn priced(
-        asked: Budget,
+        budget: Budget,
         sampler: Sampler,
         stages: &[Stage],
         price: Option<(f64, &'static str)>,
@@ -115,14 +115,14 @@ impl Certificate {
         source: Option<Source>,
     ) -> Result<Self, Error> {
         let mut certificate = Certificate {
-            asked,
+            budget,
             epsilon: f64::INFINITY,
             unit: unit.into(),
             sampler,
             stages: stages.to_vec(),
-            accountant: NO_NOISE.into(),
+            theorem: NO_NOISE.into(),
             curve: Vec::new(),
-            tuning: None,
+            selection: None,
             rows_used: None,
             public,
             randomness: source.map_or("none".into(), |s| s.to_string()),
@@ -132,18 +132,18 @@ impl Certificate {
             made_by: concat!("quietly ", env!("CARGO_PKG_VERSION")).into(),
         };
         // The stages are those of one row, of which a unit may have several.
-        let (one, group) = (asked.of_one_row()?, asked.group());
-        if asked.is_private() && stages.is_empty() {
+        let (one, group) = (budget.of_one_row()?, budget.group());
+        if budget.is_private() && stages.is_empty() {
             certificate.epsilon = 0.0;
-            certificate.accountant = NOTHING_ASKED.into();
-        } else if asked.is_pure() {
-            let price = pure_epsilon(sampler, stages, asked.neighbours());
+            certificate.theorem = NO_RELEASES.into();
+        } else if budget.is_pure() {
+            let price = pure_epsilon(sampler, stages, budget.neighbours());
             let price = group.epsilon(price.expect("a plan with delta 0 asks nothing else"));
-            assert!(price <= asked.epsilon(), "a plan never costs more than was asked");
+            assert!(price <= budget.epsilon(), "a plan never costs more than its budget");
             certificate.epsilon = price;
-            certificate.accountant = PURE.into();
+            certificate.theorem = PURE.into();
             certificate.curve = vec![(0.0, price)];
-        } else if asked.is_private() {
+        } else if budget.is_private() {
             let (epsilon, theorem) = match price {
                 Some(price) => price,
                 None => {
@@ -153,9 +153,9 @@ impl Certificate {
                 }
             };
             let epsilon = group.epsilon(epsilon);
-            assert!(epsilon <= asked.epsilon(), "a plan never costs more than was asked");
-            (certificate.epsilon, certificate.accountant) = (epsilon, theorem.into());
-            let curve = calibration_cache::curve(sampler, stages, asked.neighbours())?;
+            assert!(epsilon <= budget.epsilon(), "a plan never costs more than its budget");
+            (certificate.epsilon, certificate.theorem) = (epsilon, theorem.into());
+            let curve = calibration_cache::curve(sampler, stages, budget.neighbours())?;
             let curve = curve.into_iter().map(|point| group.point(point));
             certificate.curve = curve.filter(|(d, e)| *d < 1.0 && e.is_finite()).collect();
         }
@@ -191,54 +191,54 @@ impl Certificate {
         );
     }
 
-    /// Whether the questions that are listed cost what is said, by the accountant once more, and the rest says what the parts are: a file
-    /// can be changed.
+    /// Whether the listed releases cost the certified ε, computed again by the accountant, and whether the other fields agree:
+    /// a file can be edited.
     ///
-    /// That is consistency, and no signature: a change of all parts alike is not found out.
+    /// This is consistency, not a signature: a consistent edit of all fields is not detected.
     pub fn is_consistent(&self) -> bool {
-        let Certificate { asked, sampler, stages, .. } = self;
-        let Ok(one) = asked.of_one_row() else { return false };
+        let Certificate { budget, sampler, stages, .. } = self;
+        let Ok(one) = budget.of_one_row() else { return false };
         let known = |price: Option<f64>, theorem: &'static str| price.map(|price| (price, theorem));
-        let price = if !asked.is_private() {
+        let price = if !budget.is_private() {
             known(Some(f64::INFINITY), NO_NOISE)
-        } else if let Some(tuned) = &self.tuning {
+        } else if let Some(tuned) = &self.selection {
             let price = match stages.is_empty() {
                 true => tuned.price(None, &one),
                 false => event(*sampler, stages).ok().and_then(|e| tuned.price(Some(e), &one)),
             };
             known(price, SELECTION)
         } else if stages.is_empty() {
-            known(Some(0.0), NOTHING_ASKED)
-        } else if asked.is_pure() {
-            known(pure_epsilon(*sampler, stages, asked.neighbours()), PURE)
+            known(Some(0.0), NO_RELEASES)
+        } else if budget.is_pure() {
+            known(pure_epsilon(*sampler, stages, budget.neighbours()), PURE)
         } else {
             let price =
                 |event| quietly_accounting::epsilon(&event, one.neighbours(), one.delta()).ok();
             let answer = event(*sampler, stages).ok().and_then(price);
             answer.map(|answer| (answer.upper, answer.method))
         };
-        let names = |theorem: &str| match &self.tuning {
-            Some(_) => self.accountant.starts_with(theorem),
-            None => self.accountant == theorem,
+        let names = |theorem: &str| match &self.selection {
+            Some(_) => self.theorem.starts_with(theorem),
+            None => self.theorem == theorem || theorem == PURE && self.theorem == PURE_BEFORE,
         };
         let fits = |price: f64| {
-            let price = asked.group().epsilon(price);
-            price <= self.epsilon * (1.0 + 1e-6) && self.epsilon <= asked.epsilon()
+            let price = budget.group().epsilon(price);
+            price <= self.epsilon * (1.0 + 1e-6) && self.epsilon <= budget.epsilon()
         };
-        let possible = !asked.is_private() || goes_with(*sampler, asked.neighbours());
+        let possible = !budget.is_private() || goes_with(*sampler, budget.neighbours());
         possible
             && price.is_some_and(|(price, theorem)| fits(price) && names(theorem))
             && self.has_its_curve()
             && self.contradiction().is_none()
     }
 
-    /// Whether nothing in it contradicts the rest, as far as that is known without an accountant.
+    /// Whether its fields agree with each other, as far as that can be checked without an accountant.
     pub fn has_no_contradiction(&self) -> bool {
-        let within = !self.asked.is_private() || self.epsilon <= self.asked.epsilon();
+        let within = !self.budget.is_private() || self.epsilon <= self.budget.epsilon();
         within && self.contradiction().is_none()
     }
 
-    /// What in it cannot stand beside the rest, if anything: found without an accountant.
+    /// The field that contradicts the others, if any, found without an accountant.
     pub fn contradiction(&self) -> Option<&'static str> {
         let (private, seed) = (Source::OperatingSystem.to_string(), |text: &str| {
             let number =
@@ -262,10 +262,10 @@ impl Certificate {
             Some("its \"allocation\" contradicts itself")
         } else if !lines(&NOT_COVERED) && !lines(&NOT_COVERED_BEFORE) {
             Some("its \"not_covered\" does not begin with what no certificate covers")
-        } else if self.asked.is_private()
+        } else if self.budget.is_private()
             && self.stages.is_empty()
             && self.epsilon != 0.0
-            && self.tuning.is_none()
+            && self.selection.is_none()
         {
             Some("it has a cost, but lists no release")
         } else {
@@ -273,20 +273,21 @@ impl Certificate {
         }
     }
 
-    /// Whether no point of the curve promises more than the questions do.
+    /// Whether no point of the curve is below the cost of the releases.
     fn has_its_curve(&self) -> bool {
-        let Certificate { asked, sampler, stages, curve, .. } = self;
+        let Certificate { budget, sampler, stages, curve, .. } = self;
         let alone =
-            curve.iter().all(|(d, e)| *d >= asked.delta() && *e >= self.epsilon * (1.0 - 1e-6));
-        if !asked.is_private() || self.tuning.is_some() || asked.is_pure() || stages.is_empty() {
+            curve.iter().all(|(d, e)| *d >= budget.delta() && *e >= self.epsilon * (1.0 - 1e-6));
+        if !budget.is_private() || self.selection.is_some() || budget.is_pure() || stages.is_empty()
+        {
             return alone;
         }
         let Ok(right) = event(*sampler, stages)
-            .and_then(|event| Ok(quietly_accounting::curve(&event, asked.neighbours())?))
+            .and_then(|event| Ok(quietly_accounting::curve(&event, budget.neighbours())?))
         else {
             return false;
         };
-        let right: Vec<_> = right.into_iter().map(|point| asked.group().point(point)).collect();
+        let right: Vec<_> = right.into_iter().map(|point| budget.group().point(point)).collect();
         let kept = |(delta, epsilon): &(f64, f64)| {
             let holds = |(at, least): &(f64, f64)| {
                 *at <= delta * (1.0 + 1e-9) && *epsilon >= least * (1.0 - 1e-6)
@@ -304,14 +305,14 @@ impl Certificate {
     }
 
     pub fn odds_of(&self, unit: &str) -> String {
-        let right = 100.0 * (1.0 + self.asked.delta() * (-self.epsilon).exp())
+        let right = 100.0 * (1.0 + self.budget.delta() * (-self.epsilon).exp())
             / (1.0 + (-self.epsilon).exp());
-        if !self.asked.is_private() || right > 99.94 {
+        if !self.budget.is_private() || right > 99.94 {
             return "this model gives no meaningful protection to anyone in the table.".into();
         }
         let right = (10.0 * right * (1.0 - 1e-12)).ceil() / 10.0;
-        let unit = if self.asked.rows_per_unit() == 1 { "row" } else { unit };
-        let guess = match self.asked.neighbours() {
+        let unit = if self.budget.rows_per_unit() == 1 { "row" } else { unit };
+        let guess = match self.budget.neighbours() {
             Neighbours::AddRemove => format!("whether a certain {unit} is in the table"),
             Neighbours::ReplaceOne => format!("which of two values a certain {unit} has"),
         };
@@ -328,7 +329,7 @@ impl Certificate {
 
     /// How a question was answered, in words.
     pub fn how(&self, charge: &PlannedRelease) -> String {
-        match (charge.mechanism, self.asked.neighbours()) {
+        match (charge.mechanism, self.budget.neighbours()) {
             (Mechanism::Gaussian { noise }, _) => {
                 format!("Gaussian mechanism, noise multiplier {noise:.4}")
             }
@@ -353,7 +354,7 @@ impl Certificate {
 
     /// How it was chosen among other models, if it was.
     pub fn chosen(&self) -> Option<String> {
-        let tuned = self.tuning.as_ref()?;
+        let tuned = self.selection.as_ref()?;
         let by = match tuned.score_noise {
             Some(noise) => {
                 format!("a sum with Gaussian noise, noise multiplier {noise:.4}")
@@ -373,7 +374,7 @@ impl Certificate {
     }
 
     pub fn relation_of(&self, unit: &str) -> String {
-        match (self.asked.neighbours(), self.asked.rows_per_unit()) {
+        match (self.budget.neighbours(), self.budget.rows_per_unit()) {
             (Neighbours::AddRemove, 1) => "whether one row is in the table".into(),
             (Neighbours::AddRemove, k) => {
                 format!("whether one {unit}, with up to {k} rows, is in the table")
@@ -393,7 +394,7 @@ impl Certificate {
     }
 
     pub fn scope_of(&self, unit: &str) -> String {
-        match self.asked.rows_per_unit() {
+        match self.budget.rows_per_unit() {
             1 => {
                 let named = if unit == "row" { String::new() } else { format!(" (called {unit})") };
                 format!(
@@ -410,7 +411,7 @@ impl Certificate {
 
 impl fmt::Display for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.asked.is_private() {
+        if !self.budget.is_private() {
             return writeln!(
                 f,
                 "NO PRIVACY: epsilon was infinite. This model may reveal any row of its table.\nmade by {}",
@@ -427,13 +428,13 @@ impl fmt::Display for Certificate {
             f,
             "epsilon  {} of a budget of {}, at delta {}",
             self.rounded(),
-            self.asked.epsilon(),
-            self.asked.delta_in_words()
+            self.budget.epsilon(),
+            self.budget.delta_in_words()
         )?;
-        writeln!(f, "protects {} ({})", self.relation(), self.asked.neighbours().name())?;
+        writeln!(f, "protects {} ({})", self.relation(), self.budget.neighbours().name())?;
         paragraph(f, "unit     ", &self.scope())?;
         paragraph(f, "in words ", &self.odds())?;
-        let each = if self.asked.rows_per_unit() == 1 { "" } else { "; the noise is for one row" };
+        let each = if self.budget.rows_per_unit() == 1 { "" } else { "; the noise is for one row" };
         writeln!(f, "releases {}{each}:", self.sampler)?;
         for stage in &self.stages {
             for charge in &stage.releases {
@@ -456,7 +457,7 @@ impl fmt::Display for Certificate {
         writeln!(
             f,
             "theorem  {}, a certified upper bound; noise rounded to a lattice, exactly",
-            self.accountant
+            self.theorem
         )?;
         writeln!(f, "random   {}", self.randomness)?;
         if let Some(allocation) = &self.allocation {

@@ -1,36 +1,38 @@
-//! A run that can be broken off and goes on later, without asking anything twice.
+//! Checkpoints: an interrupted run resumes without releasing anything twice.
 //!
 //! # Proof: a checkpoint costs nothing
 //!
-//! A run is a chain of questions: each is a function of what was released before it. What is released in answer to one question is a *page*.
-//! A page is on the disk, flushed, before the next question is put to anybody, and before a model is handed out. So
+//! A run is a chain of queries: each is a function of what was released before it. What is released for one query is an
+//! *entry*. An entry is on disk, flushed, before the next query is sent to a backend, and before a model is returned. So
 //!
-//! * a question whose page is there was answered, and is never asked again: its page is read instead;
-//! * a question whose page is not there may have been asked, but nothing that was released in answer to it has left the memory of a
-//!   process that is gone: no later question was asked, and no model was made.
+//! * a query whose entry is on disk was answered, and is never run again: its entry is read instead;
+//! * a query whose entry is not on disk may have run, but nothing that was released for it has left the memory of a
+//!   process that no longer exists: no later query ran, and no model was made.
 //!
-//! Whatever has left is therefore one release for every question, whose noise was drawn once: the pages, and what follows from
-//! them. By induction over questions their joint law is that of one unbroken run, for any table, whatever the noise of the answers that
-//! were lost: that noise is independent of all noise that is drawn later, and nothing depends on it. No key is kept, so none can be stolen; where
-//! a seed makes the noise repeatable, the model has the same bits as without a break.
+//! The output is therefore one release for every query, whose noise was drawn once: the entries, and what follows from
+//! them. By induction over queries their joint law is that of one uninterrupted run, for any table, whatever the noise
+//! of lost entries: that noise is independent of all noise that is drawn later, and nothing depends on it. No key is
+//! kept, so none can be stolen; where a seed makes the noise repeatable, the model has the same bits as without an
+//! interruption.
 //!
-//! A run has a name of its own, drawn when its checkpoint begins: whatever may be used by one run alone, such as the steps of a prepared
-//! table, is marked with it. What the run is about (the table and its allocation, how it is read, what is charged for it) is in the first
-//! line, too: a run that goes on is about the same.
+//! A run has a random name, drawn when its checkpoint begins: what one run alone may use, such as the allocation of a
+//! partitioned table, is marked with it. The first line also says what the run is about (the table and its allocation,
+//! how it is read, its budget): a resumed run must be about the same.
 //!
 //! # Proof: an older file does not release an entry twice
 //!
-//! A checkpoint is a file, and files are copied, linked and restored from backups. So that does not count: how far a run came is
-//! in its *mark*, outside the checkpoint, in `LEDGER.runs/RUN` or, without a ledger, in `JOURNAL.head`. Each line has the digest
-//! of the one before. The mark holds the newest page, and is replaced and flushed before that page is written to the checkpoint.
-//! A checkpoint that goes on has all marked pages, or all but the newest, which is then taken from the mark. Any other is refused.
+//! A checkpoint is a file, and files are copied, linked and restored from backups. So the progress of a run is recorded
+//! in its *mark*, outside the checkpoint: in `LEDGER.runs/RUN` or, without a ledger, in `CHECKPOINT.head`. Each line has
+//! the digest of the one before. The mark holds the newest entry, and is replaced and flushed before that entry is
+//! written to the checkpoint. A checkpoint that resumes has all marked entries, or all but the newest, which is then
+//! taken from the mark. Any other is refused.
 //!
-//! A run that has ended never goes on: the ledger says so, or `JOURNAL.done`. The end is written when the model is safe.
-//! Until then a run that goes on makes the same model from the same pages, and releases nothing.
+//! A finished run never resumes: the ledger says so, or `CHECKPOINT.done`. The end is written when the model is saved.
+//! Until then a resumed run makes the same model from the same entries, and releases nothing.
 //!
-//! This does not see ledger, marks and checkpoint put back to an older state all together, as a snapshot of the machine does.
-//! Without a ledger, these are `JOURNAL.head` and `JOURNAL.done`: with both put back or deleted, a run that has ended goes on.
-//! Keep them where the table is: until the run is over they are as secret as the table.
+//! *Not covered.* Ledger, marks and checkpoint restored to an older state all together, as a snapshot of the machine
+//! does. Without a ledger, these are `CHECKPOINT.head` and `CHECKPOINT.done`: with both restored or deleted, a finished
+//! run resumes. Keep them where the table is: until the run is over they are as confidential as the table.
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{Read, Seek, SeekFrom},
@@ -48,23 +50,23 @@ use crate::{
 
 mod mark;
 
-/// Where the releases of a run are written down.
+/// The file that records the releases of a run.
 pub struct Checkpoint {
     path: PathBuf,
     file: File,
     header: Header,
     place: Place,
-    /// Whether the file was made here, and is of no use unless the run begins.
+    /// Whether the file was created by this process. It is removed unless the run begins.
     new: bool,
-    /// How far the run came; `None` before it is begun.
+    /// The progress of the run; `None` before it begins.
     mark: Option<Mark>,
-    /// Keeps other processes out of the run, whatever they call its checkpoint.
+    /// Locks the run against other processes, under any name of its checkpoint.
     lock: Option<File>,
-    /// What was released before, question by question.
+    /// What was released before, query by query.
     before: std::vec::IntoIter<Vec<Release>>,
-    /// What is left of the page that is read, if the question is an old one.
+    /// The rest of the entry that is replayed, if the query ran before.
     reading: Option<std::vec::IntoIter<Release>>,
-    /// What was released in answer to the last question, if it is a new one.
+    /// What was released for the current query, if it is new.
     writing: Option<Vec<Release>>,
 }
 
@@ -78,12 +80,12 @@ pub enum Release {
     Choice { purpose: String, at: usize },
 }
 
-/// What tells a plan from others, and the δ that it was made for.
+/// Identifies a plan, with the δ of its budget.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlanDigest {
-    /// The hash of all that the plan says.
+    /// The hash of the plan as JSON.
     pub sha256: String,
-    /// The δ that was asked for.
+    /// The δ of the budget.
     pub delta: f64,
 }
 
@@ -105,20 +107,22 @@ struct Header {
     seed: Option<u64>,
     /// The ledger that it was charged to.
     ledger: Option<PathBuf>,
-    /// Where the checkpoint is, if no ledger knows the run: a copy elsewhere is refused.
+    /// The path of the checkpoint, if the run is in no ledger: a copy at another path is refused.
     place: Option<PathBuf>,
     run: String,
 }
 
 /// A line after the first.
 #[derive(Serialize, Deserialize)]
-struct Page {
+struct Entry {
     prev: String,
-    page: Vec<Release>,
+    /// Its name in files.
+    #[serde(rename = "page")]
+    releases: Vec<Release>,
 }
 
 impl Checkpoint {
-    /// Opens the checkpoint of a run of this plan, or makes one ready. `about` tells all else that makes a run what it is: the table and
+    /// Opens the checkpoint of a run of this plan, or prepares one. `about` identifies the run: the table and
     /// its allocation, how it is read. `seed` is that of the noise, if it has one; `ledger` is what the run is charged to.
     ///
     /// # Errors
@@ -132,29 +136,29 @@ impl Checkpoint {
         seed: Option<u64>,
         ledger: Option<&Ledger>,
     ) -> Result<Self, Error> {
-        let told = |why: &dyn std::fmt::Display| told(path, why);
-        disk::is_a_file(path).map_err(|e| told(&e))?;
+        let failed = |why: &dyn std::fmt::Display| file_error(path, why);
+        disk::is_a_file(path).map_err(|e| failed(&e))?;
         let there = path.exists();
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        let mut file = disk::private(&mut options, path).map_err(|e| told(&e))?;
+        let mut file = disk::private(&mut options, path).map_err(|e| failed(&e))?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(told(&BUSY)),
-            Err(TryLockError::Error(error)) => return Err(told(&error)),
+            Err(TryLockError::WouldBlock) => return Err(failed(&BUSY)),
+            Err(TryLockError::Error(error)) => return Err(failed(&error)),
         }
         // A run that has just finished deletes its checkpoint: what is locked may be no longer what is there.
-        if !disk::names(path, &file).map_err(|e| told(&e))? {
-            return Err(told(&BUSY));
+        if !disk::names(path, &file).map_err(|e| failed(&e))? {
+            return Err(failed(&BUSY));
         }
         let mut text = String::new();
-        file.read_to_string(&mut text).map_err(|_| told(&NONE))?;
+        file.read_to_string(&mut text).map_err(|_| failed(&NONE))?;
         // A line without its end was not finished.
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         let lines: Vec<&str> = text[..whole].lines().collect();
-        let here = fs::canonicalize(path).map_err(|e| told(&e))?;
+        let here = fs::canonicalize(path).map_err(|e| failed(&e))?;
         let charged = match ledger {
-            Some(ledger) => Some(fs::canonicalize(ledger.path()).map_err(|e| told(&e))?),
+            Some(ledger) => Some(fs::canonicalize(ledger.path()).map_err(|e| failed(&e))?),
             None => None,
         };
         let header = Header {
@@ -182,67 +186,68 @@ impl Checkpoint {
         };
         match lines.split_first() {
             None if text.is_empty() || text.starts_with("{\"quietly_checkpoint\"") => {}
-            None => return Err(told(&NONE)),
-            Some((first, pages)) => {
+            None => return Err(failed(&NONE)),
+            Some((first, entries)) => {
                 let there: Header = serde_json::from_str(first)
-                    .map_err(|_| told(&"this is not a checkpoint of this version"))?;
+                    .map_err(|_| failed(&"this is not a checkpoint of this version"))?;
                 checkpoint.header.run.clone_from(&there.run);
-                checkpoint.resume(&there, first, pages)?;
+                checkpoint.resume(&there, first, entries)?;
             }
         }
         if !lines.is_empty() || !text.is_empty() {
             let kept = if lines.is_empty() { 0 } else { whole as u64 };
-            disk::cut(&checkpoint.file, kept).map_err(|e| told(&e))?;
-            checkpoint.file.seek(SeekFrom::End(0)).map_err(|e| told(&e))?;
+            disk::cut(&checkpoint.file, kept).map_err(|e| failed(&e))?;
+            checkpoint.file.seek(SeekFrom::End(0)).map_err(|e| failed(&e))?;
             checkpoint.restore(lines.len())?;
         }
         Ok(checkpoint)
     }
 
-    /// Checks what is there against what is known outside, and reads the pages.
-    fn resume(&mut self, there: &Header, first: &str, pages: &[&str]) -> Result<(), Error> {
+    /// Checks what is there against what is known outside, and reads the entries.
+    fn resume(&mut self, there: &Header, first: &str, entries: &[&str]) -> Result<(), Error> {
         let mut last = first.to_string();
-        let told = |why: &dyn std::fmt::Display| told(&self.path, why);
+        let failed = |why: &dyn std::fmt::Display| file_error(&self.path, why);
         if there.place != self.header.place && there.ledger == self.header.ledger {
-            return Err(told(&COPY));
+            return Err(failed(&COPY));
         }
         if *there != self.header {
-            return Err(told(&OTHER));
+            return Err(failed(&OTHER));
         }
         let may_go_on = || match self.place.state(&there.run)? {
-            State::Finished => Err(told(&DONE)),
-            State::Unknown => Err(told(&UNCHARGED)),
+            State::Finished => Err(failed(&DONE)),
+            State::Unknown => Err(failed(&UNCHARGED)),
             State::Begun => Ok(()),
         };
         may_go_on()?;
         let lock = self.place.lock(&there.run)?;
         // Before it was locked another process may have ended it.
         may_go_on()?;
-        let mark = self.place.read(&there.run).ok_or_else(|| told(&UNMARKED))?;
+        let mark = self.place.read(&there.run).ok_or_else(|| failed(&UNMARKED))?;
         let mut read = Vec::new();
-        let marked = (pages.len() + 1 == mark.pages).then_some(mark.last.as_str());
-        for line in pages.iter().copied().chain(marked) {
-            let page: Page = serde_json::from_str(line).map_err(|_| told(&CHANGED))?;
-            if page.prev != digest(&last) {
-                return Err(told(&CHANGED));
+        let marked = (entries.len() + 1 == mark.pages).then_some(mark.last.as_str());
+        for line in entries.iter().copied().chain(marked) {
+            let entry: Entry = serde_json::from_str(line).map_err(|_| failed(&CHANGED))?;
+            if entry.prev != digest(&last) {
+                return Err(failed(&CHANGED));
             }
-            read.push(page.page);
+            read.push(entry.releases);
             last = line.to_string();
         }
         if read.len() != mark.pages || digest(&last) != mark.head() {
-            return Err(if read.len() < mark.pages { told(&OLD) } else { told(&CHANGED) });
+            return Err(if read.len() < mark.pages { failed(&OLD) } else { failed(&CHANGED) });
         }
         (self.mark, self.lock) = (Some(mark), lock);
         self.before = read.into_iter();
         Ok(())
     }
 
-    /// Writes the page that the mark has and the checkpoint lacks.
+    /// Writes the entry that the mark has and the checkpoint lacks.
     fn restore(&mut self, lines: usize) -> Result<(), Error> {
         match &self.mark {
             Some(mark) if mark.pages == lines => {
                 let line = mark.last.clone() + "\n";
-                disk::append(&mut self.file, line.as_bytes()).map_err(|e| told(&self.path, &e))
+                disk::append(&mut self.file, line.as_bytes())
+                    .map_err(|e| file_error(&self.path, &e))
             }
             _ => Ok(()),
         }
@@ -271,14 +276,14 @@ impl Checkpoint {
         }
         let run = self.header.run.clone();
         if self.place.state(&run)? != State::Begun {
-            return Err(told(&self.path, &UNCHARGED));
+            return Err(file_error(&self.path, &UNCHARGED));
         }
         let lock = self.place.lock(&run)?;
         let last = serde_json::to_string(&self.header).expect("plain fields");
         let mark = Mark { run, pages: 0, last };
         self.place.write(None, &mark)?;
         self.line(&mark.last)?;
-        disk::flush_name(&self.path).map_err(|e| told(&self.path, &e))?;
+        disk::flush_name(&self.path).map_err(|e| file_error(&self.path, &e))?;
         (self.mark, self.lock) = (Some(mark), lock);
         Ok(())
     }
@@ -288,7 +293,7 @@ impl Checkpoint {
         self.header.plan == *plan
     }
 
-    /// What tells this run from others, however often it is broken off.
+    /// The name of the run, the same after every interruption.
     pub fn run(&self) -> &str {
         &self.header.run
     }
@@ -309,13 +314,13 @@ impl Checkpoint {
         Ok(new)
     }
 
-    /// The next release of the page that is read, if the question is an old one.
-    pub fn told(&mut self, purpose: &str) -> Result<Option<Release>, Error> {
-        let Some(page) = &mut self.reading else { return Ok(None) };
+    /// The next release of the entry that is replayed, if the query ran before.
+    pub fn replayed(&mut self, purpose: &str) -> Result<Option<Release>, Error> {
+        let Some(entry) = &mut self.reading else { return Ok(None) };
         let fits = |release: &Release| match release {
             Release::Sum { purpose: p, .. } | Release::Choice { purpose: p, .. } => p == purpose,
         };
-        match page.next().filter(fits) {
+        match entry.next().filter(fits) {
             Some(release) => Ok(Some(release)),
             None => Err(self.was_changed()),
         }
@@ -323,24 +328,24 @@ impl Checkpoint {
 
     /// What is in it does not fit what is asked.
     pub fn was_changed(&self) -> Error {
-        told(&self.path, &CHANGED)
+        file_error(&self.path, &CHANGED)
     }
 
     pub fn write(&mut self, release: Release) {
-        if let Some(page) = &mut self.writing {
-            page.push(release);
+        if let Some(entry) = &mut self.writing {
+            entry.push(release);
         }
     }
 
-    /// The last page is on the disk when this returns: in the mark first, then in the checkpoint.
+    /// The last entry is on the disk when this returns: in the mark first, then in the checkpoint.
     pub fn flush(&mut self) -> Result<(), Error> {
-        let Some(page) = self.writing.take() else { return Ok(()) };
-        let known = self.mark.clone().ok_or_else(|| told(&self.path, &UNCHARGED))?;
-        let page = Page { prev: known.head(), page };
+        let Some(releases) = self.writing.take() else { return Ok(()) };
+        let known = self.mark.clone().ok_or_else(|| file_error(&self.path, &UNCHARGED))?;
+        let entry = Entry { prev: known.head(), releases };
         let mark = Mark {
             run: known.run.clone(),
             pages: known.pages + 1,
-            last: serde_json::to_string(&page).expect("plain fields"),
+            last: serde_json::to_string(&entry).expect("plain fields"),
         };
         self.place.write(Some(&known), &mark)?;
         self.line(&mark.last)?;
@@ -350,7 +355,7 @@ impl Checkpoint {
 
     fn line(&mut self, line: &str) -> Result<(), Error> {
         let line = format!("{line}\n");
-        disk::append(&mut self.file, line.as_bytes()).map_err(|e| told(&self.path, &e))
+        disk::append(&mut self.file, line.as_bytes()).map_err(|e| file_error(&self.path, &e))
     }
 
     /// Ends the run, and deletes its checkpoint: to be called when the model is safe. It never goes on afterwards.
@@ -361,7 +366,7 @@ impl Checkpoint {
     pub fn finish(self) -> Result<(), Error> {
         self.place.finish(&self.header.run)?;
         let removed = disk::remove(&self.path).and_then(|()| self.place.clear(&self.header.run));
-        removed.map_err(|e| told(&self.path, &e))
+        removed.map_err(|e| file_error(&self.path, &e))
     }
 }
 
@@ -388,6 +393,6 @@ const UNCHARGED: &str = "the run of this checkpoint is not in its ledger; delete
 const UNMARKED: &str = "the record of this checkpoint's progress is missing: the checkpoint was copied, or the file beside it \
                         was deleted; delete the checkpoint to start a new run at its full cost";
 
-fn told(path: &Path, why: &dyn std::fmt::Display) -> Error {
+fn file_error(path: &Path, why: &dyn std::fmt::Display) -> Error {
     Error::File { path: path.display().to_string(), why: why.to_string() }
 }

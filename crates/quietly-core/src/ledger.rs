@@ -40,7 +40,7 @@ mod tests;
 /// One charge.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Spending {
+pub struct LedgerEntry {
     /// Seconds since 1970.
     pub when: u64,
     /// On what.
@@ -93,7 +93,7 @@ pub fn name() -> Result<String, Error> {
 pub struct Ledger {
     path: PathBuf,
     limit: Budget,
-    spent: Vec<Spending>,
+    spent: Vec<LedgerEntry>,
     /// The digest of the last line.
     head: String,
     /// Whether a line had the digest of the one before it: then all that follow have.
@@ -111,7 +111,7 @@ impl Ledger {
         if let Some(limit) = limit {
             Error::ensure(limit.is_private(), "limit", "finite", limit.epsilon())?;
         }
-        disk::is_a_file(path).map_err(|e| told(path, &e))?;
+        disk::is_a_file(path).map_err(|e| file_error(path, &e))?;
         let there = shared(path);
         match (there, limit) {
             (Ok(bytes), limit) if !(limit.is_some() && is_unborn(&bytes)) => {
@@ -122,16 +122,18 @@ impl Ledger {
                 Ok(ledger)
             }
             (Err(error), None) if error.kind() == io::ErrorKind::NotFound => {
-                Err(told(path, &"this ledger does not exist; pass `limit` to create it"))
+                Err(file_error(path, &"this ledger does not exist; pass `limit` to create it"))
             }
-            (Err(error), _) if error.kind() != io::ErrorKind::NotFound => Err(told(path, &error)),
+            (Err(error), _) if error.kind() != io::ErrorKind::NotFound => {
+                Err(file_error(path, &error))
+            }
             (_, limit) => Ledger::begin(path, limit.expect("both cases without one are above")),
         }
     }
 
     /// Writes the first line of a new ledger. A file whose first line was not finished has no charges.
     fn begin(path: &Path, limit: Budget) -> Result<Self, Error> {
-        let failed = |e: io::Error| told(path, &e);
+        let failed = |e: io::Error| file_error(path, &e);
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true);
         let mut file = options.open(path).map_err(failed)?;
@@ -152,11 +154,11 @@ impl Ledger {
     }
 
     fn read(path: &Path, bytes: &[u8]) -> Result<Self, Error> {
-        let damaged = || told(path, &"this is not a ledger, or it is damaged");
+        let damaged = || file_error(path, &"this is not a ledger, or it is damaged");
         let text = std::str::from_utf8(bytes).map_err(|_| damaged())?;
         let Some(whole) = text.strip_suffix('\n') else {
             let torn = text.lines().next().and_then(read::<Head>).is_some() && text.contains('\n');
-            return Err(if torn { told(path, &TORN) } else { damaged() });
+            return Err(if torn { file_error(path, &TORN) } else { damaged() });
         };
         let mut lines = whole.split('\n');
         let first = lines.next().unwrap_or_default();
@@ -169,7 +171,10 @@ impl Ledger {
             Ledger { path, limit, spent: Vec::new(), head: digest(first), chained: false };
         for (number, text) in lines.enumerate() {
             ledger.take(text).map_err(|why| {
-                told(&ledger.path, &format!("line {} {why}; nothing can be charged", number + 2))
+                file_error(
+                    &ledger.path,
+                    &format!("line {} {why}; nothing can be charged", number + 2),
+                )
             })?;
         }
         Ok(ledger)
@@ -190,7 +195,7 @@ impl Ledger {
         match (kind, begun) {
             (Kind::Begin, _) => {
                 let finished = false;
-                self.spent.push(Spending {
+                self.spent.push(LedgerEntry {
                     when,
                     what,
                     epsilon,
@@ -210,7 +215,7 @@ impl Ledger {
 
     /// The file as it is now, locked until the returned handle is dropped.
     fn locked(&mut self) -> Result<(File, Vec<u8>), Error> {
-        let failed = |e: io::Error| told(&self.path, &e);
+        let failed = |e: io::Error| file_error(&self.path, &e);
         loop {
             let open = OpenOptions::new().read(true).append(true).open(&self.path);
             let mut file = open.map_err(failed)?;
@@ -231,7 +236,7 @@ impl Ledger {
         let limit = self.limit;
         *self = Ledger::read(&self.path, &bytes)?;
         if self.limit != limit {
-            return Err(told(
+            return Err(file_error(
                 &self.path,
                 &"this is no longer the ledger that was opened; open it again",
             ));
@@ -241,8 +246,8 @@ impl Ledger {
 
     fn append(&mut self, file: &mut File, line: Line) -> Result<(), Error> {
         let text = written(&Line { prev: Some(self.head.clone()), ..line });
-        disk::append(file, text.as_bytes()).map_err(|e| told(&self.path, &e))?;
-        self.take(text.trim_end()).map_err(|why| told(&self.path, &why))
+        disk::append(file, text.as_bytes()).map_err(|e| file_error(&self.path, &e))?;
+        self.take(text.trim_end()).map_err(|why| file_error(&self.path, &why))
     }
 
     /// Writes down that `budget` is spent on `what`, or refuses: to be called before the table is read. Says which run may use it.
@@ -276,10 +281,10 @@ impl Ledger {
         let want = "the same as for the other runs in this ledger: costs for units of different sizes do not add up";
         Error::ensure(own.is_none_or(|own| own == other), "rows_per_unit", want, other)?;
         let same = |a: &Option<String>, b: Option<&String>| a.is_some() && a.as_ref() == b;
-        let used = |s: &Spending| same(&s.allocation, run.allocation.as_ref());
+        let used = |s: &LedgerEntry| same(&s.allocation, run.allocation.as_ref());
         let want = "partitioned again, as the guarantee covers one run per partition";
         Error::ensure(!self.spent.iter().any(used), "table", want, "already used by another run")?;
-        let known = |s: &Spending| same(&s.run, Some(&run.name));
+        let known = |s: &LedgerEntry| same(&s.run, Some(&run.name));
         let want = "a new one, as each run is charged once";
         Error::ensure(!self.spent.iter().any(known), "run", want, "in the ledger already")?;
         let (epsilon, delta) = self.exactly_left();
@@ -325,8 +330,8 @@ impl Ledger {
     pub fn finish(&mut self, run: &str) -> Result<(), Error> {
         let mut file = self.again()?;
         match self.run(run) {
-            None => Err(told(&self.path, &"this run was not charged to this ledger")),
-            Some(Spending { finished: true, .. }) => Ok(()),
+            None => Err(file_error(&self.path, &"this run was not charged to this ledger")),
+            Some(LedgerEntry { finished: true, .. }) => Ok(()),
             Some(spending) => {
                 let (what, run) = (spending.what.clone(), Some(run.into()));
                 self.append(&mut file, note(Kind::Finish, what, run))
@@ -342,7 +347,7 @@ impl Ledger {
     ///
     /// [`Error::File`] if it is damaged elsewhere, or cannot be written.
     pub fn repair(path: &Path) -> Result<Option<String>, Error> {
-        let failed = |e: io::Error| told(path, &e);
+        let failed = |e: io::Error| file_error(path, &e);
         let bytes = std::fs::read(path).map_err(failed)?;
         let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let mut ledger = Ledger::read(path, &bytes[..end])?;
@@ -357,7 +362,7 @@ impl Ledger {
         let done = match line {
             Some(line) => {
                 disk::append(&mut file, b"\n").map_err(failed)?;
-                ledger.take(line).map_err(|why| told(path, &why))?;
+                ledger.take(line).map_err(|why| file_error(path, &why))?;
                 "the last line had no line break; it counts".to_string()
             }
             None => {
@@ -387,12 +392,12 @@ impl Ledger {
     }
 
     /// All that was spent, the first first.
-    pub fn entries(&self) -> &[Spending] {
+    pub fn entries(&self) -> &[LedgerEntry] {
         &self.spent
     }
 
     /// The charge of a run, if it is there.
-    pub fn run(&self, name: &str) -> Option<&Spending> {
+    pub fn run(&self, name: &str) -> Option<&LedgerEntry> {
         self.spent.iter().find(|spending| spending.run.as_deref() == Some(name))
     }
 
@@ -417,7 +422,7 @@ impl Ledger {
     }
 
     fn exactly_spent(&self) -> (Decimal, Decimal) {
-        let add = |(e, d): (Decimal, Decimal), s: &Spending| {
+        let add = |(e, d): (Decimal, Decimal), s: &LedgerEntry| {
             (e.plus(Decimal::above(s.epsilon)), d.plus(Decimal::above(s.delta)))
         };
         self.spent.iter().fold(Default::default(), add)
@@ -461,6 +466,6 @@ fn now() -> u64 {
     since.map_or(0, |time| time.as_secs())
 }
 
-fn told(path: &Path, why: &dyn std::fmt::Display) -> Error {
+fn file_error(path: &Path, why: &dyn std::fmt::Display) -> Error {
     Error::File { path: path.display().to_string(), why: why.to_string() }
 }

@@ -91,7 +91,7 @@ impl PlannedRelease {
     }
 
     /// The same with noise that is mixed from step to step.
-    pub fn mixed(purpose: &str, noise: f64, correlation: Correlation) -> Self {
+    pub fn correlated_sum(purpose: &str, noise: f64, correlation: Correlation) -> Self {
         let mechanism = Mechanism::CorrelatedGaussian { noise, correlation };
         PlannedRelease { purpose: purpose.into(), mechanism, times: 1 }
     }
@@ -114,7 +114,7 @@ impl PlannedRelease {
     }
 
     /// Something asked once that is proven to be (ε, δ)-differentially private.
-    pub fn promise(purpose: &str, epsilon: f64, delta: f64) -> Self {
+    pub fn approximate_dp(purpose: &str, epsilon: f64, delta: f64) -> Self {
         let mechanism = Mechanism::ApproximateDp { epsilon, delta };
         PlannedRelease { purpose: purpose.into(), mechanism, times: 1 }
     }
@@ -139,7 +139,7 @@ impl PlannedRelease {
             Mechanism::CorrelatedGaussian { noise, correlation } => {
                 return correlation.event(Participation::FullBatch, steps, noise);
             }
-            // Under the dearer relation. Not as the continuous law: between lattice points the discrete one leaks a little more.
+            // Under the relation that costs more. Not as the continuous law: between lattice points the discrete one leaks a little more.
             Mechanism::Laplace { scale } => Event::approximate_dp(up(2.0 / scale), 0.0)?,
             Mechanism::Exponential { add_remove, replace_one } => {
                 Event::exponential_with(add_remove, replace_one)?
@@ -173,7 +173,7 @@ pub struct Stage {
 ///
 /// * [`Sampler::FullBatch`]: all questions of all steps compose.
 /// * [`Sampler::RandomAllocation`]: every step is 1/noise-GDP for a row that is there or not (Gaussian releases are
-///   1/noise-GDP, choices as in [`selection_mu`], squares add, and the dearest step counts), which is what the
+///   1/noise-GDP, choices as in [`selection_mu`], squares add, and the most expensive step counts), which is what the
 ///   theorem of random allocation asks of a step.
 /// * [`Sampler::Poisson`]: the same, for sums only: several sums of one sample are one longer sum.
 /// * [`Sampler::Partition`]: a row meets the questions of one part only, drawn before any data is read

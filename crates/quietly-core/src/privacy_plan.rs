@@ -119,13 +119,13 @@ impl PrivacyPlan {
 
 impl UncheckedPlan {
     /// What was asked for: of a unit, if units have several rows.
-    pub fn asked(&self) -> Budget {
+    pub fn unit_budget(&self) -> Budget {
         self.unit.unwrap_or(self.budget)
     }
 
-    /// What a unit pays: ε at the δ of [`asked`](Self::asked), not below.
+    /// What a unit pays: ε at the δ of [`unit_budget`](Self::unit_budget), not below.
     pub fn unit_epsilon(&self) -> f64 {
-        self.asked().group().epsilon(self.epsilon)
+        self.unit_budget().group().epsilon(self.epsilon)
     }
 
     /// The planned noise multiplier of a sum.

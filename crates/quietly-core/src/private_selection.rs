@@ -26,7 +26,7 @@ impl PrivateSelection {
     /// Whether a certificate's ε is that of the whole, for a unit of its rows.
     pub fn is_total(&self, certificate: &Certificate) -> bool {
         let law = TrialCount::with_mean(self.trials);
-        let total = law.map(|law| certificate.asked.group().epsilon(self.total(law)));
+        let total = law.map(|law| certificate.budget.group().epsilon(self.total(law)));
         total.is_ok_and(|total| (total - certificate.epsilon).abs() <= 1e-6 * total)
     }
 

@@ -33,10 +33,15 @@ impl fmt::Display for Progress {
 }
 
 /// Receives progress, and may interrupt the run.
-pub type Watch<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
+pub type ProgressCallback<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
 
 /// Tells of progress.
-pub fn report(watch: &mut Watch<'_>, doing: &'static str, done: u64, of: u64) -> Result<(), Error> {
+pub fn report(
+    watch: &mut ProgressCallback<'_>,
+    doing: &'static str,
+    done: u64,
+    of: u64,
+) -> Result<(), Error> {
     match watch(Progress { doing, done, of }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(Error::Interrupted),

@@ -8,7 +8,7 @@ use std::num::NonZero;
 
 use quietly_accounting::Neighbours;
 use quietly_noise::{
-    CorrelatedNoise, DiscreteLaplace, ExponentialMechanism, Key, Ratio, RoundedNormal, Stream,
+    CorrelatedNoise, DiscreteLaplace, ExponentialMechanism, Key, Ratio, RoundedGaussian, Stream,
 };
 use quietly_private::Private;
 
@@ -154,7 +154,7 @@ pub struct Released {
 
 /// What a mechanism with a proof of its own is to keep.
 #[derive(Clone, Copy, Debug)]
-pub struct Promise {
+pub struct ApproximateDp {
     pub epsilon: f64,
     pub delta: f64,
 }
@@ -181,7 +181,7 @@ fn coarsened(sum: &mut [i64], bound: f64, unit: f64, noise: f64, corner: f64) ->
 /// Releases what a plan allows, and no more.
 pub struct Releaser {
     key: Key,
-    open: Vec<Open>,
+    pending: Vec<PendingRelease>,
     threads: NonZero<usize>,
     checkpoint: Option<Checkpoint>,
     /// What was released of the number of rows.
@@ -201,7 +201,7 @@ pub struct Witnessed {
     pub bound: Option<f64>,
 }
 
-struct Open {
+struct PendingRelease {
     purpose: String,
     mechanism: Mechanism,
     stream: Stream,
@@ -218,13 +218,13 @@ impl Releaser {
     ///
     /// If two questions have one name: they would share their noise.
     pub fn new(key: Key, stages: &[Stage], threads: usize) -> Self {
-        let mut open: Vec<Open> = Vec::new();
+        let mut pending: Vec<PendingRelease> = Vec::new();
         for stage in stages {
             for charge in &stage.releases {
                 let purpose = charge.purpose.clone();
-                assert!(open.iter().all(|o| o.purpose != purpose), "{purpose} is planned twice");
+                assert!(pending.iter().all(|o| o.purpose != purpose), "{purpose} is planned twice");
                 let (stream, left) = (key.stream(&purpose), charge.times * stage.steps);
-                open.push(Open {
+                pending.push(PendingRelease {
                     purpose,
                     mechanism: charge.mechanism,
                     stream,
@@ -236,7 +236,7 @@ impl Releaser {
         }
         Releaser {
             key,
-            open,
+            pending,
             threads: NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN),
             checkpoint: None,
             rows_used: None,
@@ -252,7 +252,7 @@ impl Releaser {
     /// If it is not in the plan so often.
     pub fn after(mut self, purpose: &str, steps: u64) -> Self {
         for _ in 0..steps {
-            self.enter(purpose);
+            self.next_use(purpose);
         }
         self
     }
@@ -307,7 +307,7 @@ impl Releaser {
 
     /// The same, if it is planned at all.
     pub fn planned_for(&self, purpose: &str) -> Option<Mechanism> {
-        self.open.iter().find(|o| o.purpose == purpose).map(|open| open.mechanism)
+        self.pending.iter().find(|o| o.purpose == purpose).map(|open| open.mechanism)
     }
 
     /// Something computed without any noise: for plans that promise nothing, and for no other.
@@ -315,8 +315,8 @@ impl Releaser {
     /// # Panics
     ///
     /// If the plan has questions: then the answer is to go through them.
-    pub fn plain<T, U>(&self, value: Private<T>, compute: impl FnOnce(T) -> U) -> U {
-        assert!(self.open.is_empty(), "only a plan that promises nothing is answered plainly");
+    pub fn non_private<T, U>(&self, value: Private<T>, compute: impl FnOnce(T) -> U) -> U {
+        assert!(self.pending.is_empty(), "only a plan that promises nothing is answered plainly");
         compute(value.declassify())
     }
 
@@ -326,17 +326,17 @@ impl Releaser {
     }
 
     /// The same for a sum, of as many numbers as is asked for now.
-    fn told_sum(
+    fn replayed_sum(
         &mut self,
         purpose: &str,
         what: &BoundedSum,
     ) -> Result<Option<(Vec<f64>, f64)>, Error> {
         let length = what.values.as_ref().map(Vec::len).declassify();
-        match self.told(purpose)? {
+        match self.replayed(purpose)? {
             Some(Release::Sum { values, noise, .. }) if values.len() == length => {
                 Ok(Some((values, noise)))
             }
-            Some(_) => Err(self.checkpoint.as_ref().expect("it told").was_changed()),
+            Some(_) => Err(self.checkpoint.as_ref().expect("it was read").was_changed()),
             None => Ok(None),
         }
     }
@@ -354,7 +354,7 @@ impl Releaser {
             return released;
         }
         let (values, std) = match self.planned(purpose) {
-            Mechanism::CorrelatedGaussian { .. } => self.mixed_sum(purpose, what)?,
+            Mechanism::CorrelatedGaussian { .. } => self.add_correlated_noise(purpose, what)?,
             _ => self.sum(purpose, what)?,
         };
         Ok(Released { values, std, prefix: None })
@@ -367,8 +367,8 @@ impl Releaser {
     ///
     /// If it is not planned as a sum, or with noise for another norm.
     pub fn sum(&mut self, purpose: &str, what: BoundedSum) -> Result<(Vec<f64>, f64), Error> {
-        if let Some(told) = self.told_sum(purpose, &what)? {
-            return Ok(told);
+        if let Some(replayed) = self.replayed_sum(purpose, &what)? {
+            return Ok(replayed);
         }
         let BoundedSum { values, sensitivity } = what;
         let sum = values.declassify();
@@ -378,27 +378,29 @@ impl Releaser {
             (Mechanism::Laplace { .. }, norm) => {
                 // All norms of one number are equal.
                 assert!(norm == Norm::L1 || sum.len() == 1, "{purpose} is bounded in the 1-norm");
-                self.laplace(purpose, sum, sensitivity)
+                self.add_laplace_noise(purpose, sum, sensitivity)
             }
-            (_, Norm::Frobenius { size }) => self.matrix(purpose, size, sum, sensitivity),
+            (_, Norm::Frobenius { size }) => {
+                self.add_gaussian_noise_to_matrix(purpose, size, sum, sensitivity)
+            }
             // The Euclidean norm is at most the 1-norm.
-            (_, Norm::L1 | Norm::L2) => self.vector(purpose, sum, sensitivity),
+            (_, Norm::L1 | Norm::L2) => self.add_gaussian_noise(purpose, sum, sensitivity),
         }
     }
 
     /// Gaussian noise in every coordinate.
-    fn vector(
+    fn add_gaussian_noise(
         &mut self,
         purpose: &str,
         mut sum: Vec<i64>,
         Sensitivity { bound, unit, .. }: Sensitivity,
     ) -> Result<(Vec<f64>, f64), Error> {
         let threads = self.threads;
-        let (noise, stream, step) = self.gaussian(purpose);
+        let (noise, stream, step) = self.next_gaussian(purpose);
         let corner = (sum.len() as f64).sqrt();
         let (bound, unit) = coarsened(&mut sum, bound, unit, noise, corner);
         let scale = above(noise * bound);
-        RoundedNormal::new(scale)?.add_threads(stream, step, &mut sum, threads)?;
+        RoundedGaussian::new(scale)?.add_threads(stream, step, &mut sum, threads)?;
         Ok(self.released(purpose, &sum, unit, scale * unit))
     }
 
@@ -410,13 +412,17 @@ impl Releaser {
     /// # Panics
     ///
     /// If the noise is too large for the lattice: planners of networks choose one that has room.
-    fn mixed_sum(&mut self, purpose: &str, what: BoundedSum) -> Result<(Vec<f64>, f64), Error> {
+    fn add_correlated_noise(
+        &mut self,
+        purpose: &str,
+        what: BoundedSum,
+    ) -> Result<(Vec<f64>, f64), Error> {
         let threads = self.threads;
         let BoundedSum { values, sensitivity: Sensitivity { bound, unit, .. } } = what;
         let mut sum = values.declassify();
         #[cfg(any(test, feature = "witness"))]
         self.see(purpose, &mut sum, Some(bound));
-        let (mechanism, stream, step) = self.enter(purpose);
+        let (mechanism, stream, step) = self.next_use(purpose);
         let Mechanism::CorrelatedGaussian { noise, correlation } = mechanism else {
             panic!("{purpose} is not planned with mixed noise");
         };
@@ -428,13 +434,13 @@ impl Releaser {
     }
 
     /// Discrete Laplace noise in every coordinate.
-    fn laplace(
+    fn add_laplace_noise(
         &mut self,
         purpose: &str,
         mut sum: Vec<i64>,
         Sensitivity { bound, unit, .. }: Sensitivity,
     ) -> Result<(Vec<f64>, f64), Error> {
-        let (mechanism, stream, step) = self.enter(purpose);
+        let (mechanism, stream, step) = self.next_use(purpose);
         let Mechanism::Laplace { scale } = mechanism else {
             panic!("{purpose} is not planned with Laplace noise");
         };
@@ -452,7 +458,7 @@ impl Releaser {
     /// N(0, s²) on the diagonal and N(0, s²/2) beside it: with off-diagonal entries counted
     /// √2-fold the vector's norm is the Frobenius norm, the noise is N(0, s²) on every entry, and
     /// dividing by √2 again is post-processing.
-    fn matrix(
+    fn add_gaussian_noise_to_matrix(
         &mut self,
         purpose: &str,
         size: usize,
@@ -460,7 +466,7 @@ impl Releaser {
         Sensitivity { bound, unit, .. }: Sensitivity,
     ) -> Result<(Vec<f64>, f64), Error> {
         let threads = self.threads;
-        let (noise, stream, step) = self.gaussian(purpose);
+        let (noise, stream, step) = self.next_gaussian(purpose);
         assert_eq!(sum.len(), size * (size + 1) / 2, "an upper triangle");
         // In the Frobenius norm a matrix of ones measures its size.
         let (bound, unit) = coarsened(&mut sum, bound, unit, noise, size as f64);
@@ -468,9 +474,9 @@ impl Releaser {
         let place = |row: usize| row * size - row * (row + 1) / 2 + row;
         let mut diagonal: Vec<i64> = (0..size).map(|row| sum[place(row)]).collect();
         // Two steps of one stream: no coordinate shares its noise with another.
-        RoundedNormal::new(scale)?.add_threads(stream, 2 * step, &mut diagonal, threads)?;
+        RoundedGaussian::new(scale)?.add_threads(stream, 2 * step, &mut diagonal, threads)?;
         let beside = above(scale * std::f64::consts::FRAC_1_SQRT_2);
-        RoundedNormal::new(beside)?.add_threads(stream, 2 * step + 1, &mut sum, threads)?;
+        RoundedGaussian::new(beside)?.add_threads(stream, 2 * step + 1, &mut sum, threads)?;
         for (row, value) in diagonal.into_iter().enumerate() {
             sum[place(row)] = value;
         }
@@ -490,9 +496,9 @@ impl Releaser {
     ) -> Result<usize, Error> {
         // The last bin has no threshold.
         let choices = counts.as_ref().map(|counts| counts.len() - 1).declassify();
-        match self.told(purpose)? {
+        match self.replayed(purpose)? {
             Some(Release::Choice { at, .. }) if at < choices => return Ok(at),
-            Some(_) => return Err(self.checkpoint.as_ref().expect("it told").was_changed()),
+            Some(_) => return Err(self.checkpoint.as_ref().expect("it was read").was_changed()),
             None => {}
         }
         #[cfg(any(test, feature = "witness"))]
@@ -501,7 +507,7 @@ impl Releaser {
             self.see(purpose, &mut values, None);
             Private::new(values.iter().map(|&c| c as u64).collect::<Vec<u64>>())
         };
-        let (mechanism, stream, step) = self.enter(purpose);
+        let (mechanism, stream, step) = self.next_use(purpose);
         let Mechanism::Exponential { add_remove, replace_one } = mechanism else {
             panic!("{purpose} is not planned as a choice");
         };
@@ -529,17 +535,17 @@ impl Releaser {
     /// (ε, δ)-indistinguishable, with the planned ε and δ, which it is given together with randomness that nothing else uses.
     ///
     /// Nothing here adds noise: the proof stands where the mechanism does, and what it returns is public.
-    pub fn promised<T, U>(
+    pub fn approximate_dp<T, U>(
         &mut self,
         purpose: &str,
         value: Private<T>,
-        mechanism: impl FnOnce(T, Promise, &Stream, u64) -> Result<U, Error>,
+        mechanism: impl FnOnce(T, ApproximateDp, &Stream, u64) -> Result<U, Error>,
     ) -> Result<U, Error> {
-        let (planned, stream, step) = self.enter(purpose);
+        let (planned, stream, step) = self.next_use(purpose);
         let Mechanism::ApproximateDp { epsilon, delta } = planned else {
             panic!("{purpose} is not planned as a promise");
         };
-        mechanism(value.declassify(), Promise { epsilon, delta }, stream, step)
+        mechanism(value.declassify(), ApproximateDp { epsilon, delta }, stream, step)
     }
 
     /// Works with a tilted objective, once: what comes out is private still, as it is only near the minimiser, whose law the
@@ -550,7 +556,7 @@ impl Releaser {
         value: Private<T>,
         work: impl FnOnce(T, &Stream, u64) -> Result<U, E>,
     ) -> Result<Private<U>, E> {
-        let (planned, stream, step) = self.enter(purpose);
+        let (planned, stream, step) = self.next_use(purpose);
         let proven = matches!(
             planned,
             Mechanism::ObjectivePerturbation { .. } | Mechanism::ApproximateDp { .. }
@@ -560,28 +566,28 @@ impl Releaser {
     }
 
     /// Private work that may have been asked to stop, and cannot fail otherwise.
-    pub fn unless_stopped<T>(work: Private<Result<T, Error>>) -> Result<Private<T>, Error> {
+    pub fn unless_interrupted<T>(work: Private<Result<T, Error>>) -> Result<Private<T>, Error> {
         // Whatever it says, no more than this leaves.
         work.transpose().map_err(|_| Error::Interrupted)
     }
 
-    fn gaussian(&mut self, purpose: &str) -> (f64, &Stream, u64) {
-        let (mechanism, stream, step) = self.enter(purpose);
+    fn next_gaussian(&mut self, purpose: &str) -> (f64, &Stream, u64) {
+        let (mechanism, stream, step) = self.next_use(purpose);
         let Mechanism::Gaussian { noise } = mechanism else {
             panic!("{purpose} is not planned as a sum");
         };
         (noise, stream, step)
     }
 
-    fn enter(&mut self, purpose: &str) -> (Mechanism, &Stream, u64) {
+    fn next_use(&mut self, purpose: &str) -> (Mechanism, &Stream, u64) {
         let open = self.open_mut(purpose);
         assert!(open.left > 0, "{purpose} is used up");
         (open.left, open.used) = (open.left - 1, open.used + 1);
         (open.mechanism, &open.stream, open.used - 1)
     }
 
-    fn open_mut(&mut self, purpose: &str) -> &mut Open {
-        let open = self.open.iter_mut().find(|o| o.purpose == purpose);
+    fn open_mut(&mut self, purpose: &str) -> &mut PendingRelease {
+        let open = self.pending.iter_mut().find(|o| o.purpose == purpose);
         open.unwrap_or_else(|| panic!("{purpose} is not in the plan"))
     }
 }

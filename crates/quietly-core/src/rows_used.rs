@@ -206,7 +206,9 @@ impl Releaser {
         rows: Private<u64>,
     ) -> Result<(), Error> {
         let (about, (deviation, laplace)) = match self.planned_for(ROWS_USED) {
-            _ if !plan.budget.is_private() => (self.plain(rows, |rows| rows as f64), (0.0, false)),
+            _ if !plan.budget.is_private() => {
+                (self.non_private(rows, |rows| rows as f64), (0.0, false))
+            }
             None => return Ok(()),
             Some(mechanism) => {
                 let sum = rows.map(|rows| vec![i64::try_from(rows).unwrap_or(i64::MAX)]);

@@ -9,7 +9,7 @@ use quietly_core::{
     budget::Budget,
     mechanism::{Sampler, Stage},
     privacy_plan::PrivacyPlan,
-    progress::Watch,
+    progress::ProgressCallback,
     release::Releaser,
     rows_used,
 };
@@ -147,7 +147,7 @@ pub struct Run<'a, 'w> {
     /// A public table of the same columns, where there is one.
     pub public: Option<&'a Table>,
     pub releaser: &'a mut Releaser,
-    pub watch: &'a mut Watch<'w>,
+    pub watch: &'a mut ProgressCallback<'w>,
 }
 
 /// How many rows of a table in memory are not null records.

@@ -89,7 +89,7 @@ pub trait ClipRule {
     /// # Errors
     ///
     /// [`Error::Noise`] if there is no randomness.
-    fn after(&mut self, _norms: Histogram, _door: &mut Releaser) -> Result<(), Error> {
+    fn after(&mut self, _norms: Histogram, _releaser: &mut Releaser) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -103,7 +103,7 @@ impl ClipRule for FixedClip {
         _step: u64,
         _weights: &[f64],
         _gradient: &mut dyn ClippedGradient,
-        _door: &mut Releaser,
+        _releaser: &mut Releaser,
     ) -> Result<f64, Error> {
         Ok(self.0)
     }

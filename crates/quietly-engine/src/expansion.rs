@@ -12,7 +12,7 @@ use crate::{
     splines::{Basis, Input, MAX_DEGREE},
 };
 
-pub use self::rows::{Expander, PartitionedTable};
+pub use self::rows::{CachedExpander, Expander};
 
 mod rows;
 

@@ -59,46 +59,49 @@ fn fit(run: &mut Fitting<'_, '_>, examples: Private<Examples<'_>>) -> Result<Vec
     let (problem, watch) = (run.problem, &mut *run.watch);
     let glm = problem.glm(run.shape.width, run.radius)?;
     let all = problem.size(run.shape.width);
-    let found: Result<_, quietly_core::error::Error> = run.releaser.plain(examples, |examples| {
-        let rows = examples.rows().max(1) as f64;
-        let far = match &problem.set {
-            Set::Everything => 0.0,
-            set => objective_perturbation::farthest(set, all),
-        };
-        let power_term = problem.regulariser.power_term(rows, far);
-        let smooth = glm.smoothness * run.radius * run.radius;
-        let ridge = rows * problem.regulariser.strong();
-        let terms = Terms {
-            glm,
-            radius: run.radius,
-            size: all / glm.outputs(),
-            strong: ridge.max(RIDGE * rows * smooth),
-            power_term,
-        };
-        let linear_term = vec![0.0; all];
-        let objective = Objective {
-            terms,
-            examples: &examples,
-            rows: 0..examples.rows(),
-            linear_term: &linear_term,
-        };
-        let mut keep_on = |pass: u64| report(watch, "minimising", pass, pass.max(30));
-        let near = (1e-4 / run.radius).max(terms.least_distance(rows, 1e3 / run.radius, 0.0));
-        match (&problem.set, glm.loss) {
-            (Set::Everything, Loss::SmoothQuantile { level, .. }) => {
-                let strong = ridge.max(RIDGE * rows * run.radius * run.radius);
-                let terms = Terms { strong, ..terms };
-                sharpen(Objective { terms, ..objective }, level, &mut keep_on)
+    let found: Result<_, quietly_core::error::Error> =
+        run.releaser.non_private(examples, |examples| {
+            let rows = examples.rows().max(1) as f64;
+            let far = match &problem.set {
+                Set::Everything => 0.0,
+                set => objective_perturbation::farthest(set, all),
+            };
+            let power_term = problem.regulariser.power_term(rows, far);
+            let smooth = glm.smoothness * run.radius * run.radius;
+            let ridge = rows * problem.regulariser.strong();
+            let terms = Terms {
+                glm,
+                radius: run.radius,
+                size: all / glm.outputs(),
+                strong: ridge.max(RIDGE * rows * smooth),
+                power_term,
+            };
+            let linear_term = vec![0.0; all];
+            let objective = Objective {
+                terms,
+                examples: &examples,
+                rows: 0..examples.rows(),
+                linear_term: &linear_term,
+            };
+            let mut keep_on = |pass: u64| report(watch, "minimising", pass, pass.max(30));
+            let near = (1e-4 / run.radius).max(terms.least_distance(rows, 1e3 / run.radius, 0.0));
+            match (&problem.set, glm.loss) {
+                (Set::Everything, Loss::SmoothQuantile { level, .. }) => {
+                    let strong = ridge.max(RIDGE * rows * run.radius * run.radius);
+                    let terms = Terms { strong, ..terms };
+                    sharpen(Objective { terms, ..objective }, level, &mut keep_on)
+                }
+                (Set::Everything, _) if all <= WIDEST => {
+                    objective.settle(vec![0.0; all], &mut keep_on)
+                }
+                (Set::Everything, _) => Ok(objective.descend(near, &mut keep_on)?.0.point),
+                (set, _) => {
+                    let near = near.max(terms.least_distance_within(rows, far, 0.0));
+                    let lasso = rows * problem.regulariser.lasso;
+                    Ok(objective.minimise_within(set, lasso, far, near, &mut keep_on)?.point)
+                }
             }
-            (Set::Everything, _) if all <= WIDEST => objective.settle(vec![0.0; all], &mut keep_on),
-            (Set::Everything, _) => Ok(objective.descend(near, &mut keep_on)?.0.point),
-            (set, _) => {
-                let near = near.max(terms.least_distance_within(rows, far, 0.0));
-                let lasso = rows * problem.regulariser.lasso;
-                Ok(objective.minimise_within(set, lasso, far, near, &mut keep_on)?.point)
-            }
-        }
-    });
+        });
     Ok(found?)
 }
 

@@ -32,7 +32,7 @@ use quietly_core::{
 };
 use quietly_data::Private;
 use quietly_engine::{algorithm::Shape, error::Error, linalg::norm};
-use quietly_noise::{DiscreteLaplace, RoundedNormal, Stream};
+use quietly_noise::{DiscreteLaplace, RoundedGaussian, Stream};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -125,7 +125,7 @@ fn stages(problem: &Problem, shape: Shape, budget: Budget, mu: f64, noise: f64) 
 /// The questions where δ is 0 and there is `epsilon` to spend.
 fn pure_stages(epsilon: f64, neighbours: Neighbours) -> Vec<Stage> {
     let share = ROUNDING_SHARE * epsilon;
-    let minimiser = PlannedRelease::promise(MINIMISER, epsilon - share, 0.0);
+    let minimiser = PlannedRelease::approximate_dp(MINIMISER, epsilon - share, 0.0);
     let rounding = PlannedRelease::laplace(ROUNDING, share, neighbours);
     vec![Stage::new("minimiser", 1, vec![minimiser]), Stage::new("rounding", 1, vec![rounding])]
 }
@@ -198,7 +198,7 @@ impl Setting {
         if self.pure {
             DiscreteLaplace::new(ratio_above(self.noise)?)?.fill(stream, step, &mut units)?;
         } else {
-            RoundedNormal::new(self.noise)?.fill(stream, step, &mut units)?;
+            RoundedGaussian::new(self.noise)?.fill(stream, step, &mut units)?;
         }
         Ok(units.iter().map(|&k| k as f64 * self.unit).collect())
     }

@@ -4,7 +4,7 @@ use quietly_core::{
     budget::Budget,
     mechanism::{Mechanism, PlannedRelease, Stage},
     privacy_plan::PrivacyPlan,
-    progress::Watch,
+    progress::ProgressCallback,
     release::{BoundedSum, Histogram, Releaser, Sensitivity},
     rows_used::ROWS_USED,
 };
@@ -48,7 +48,7 @@ pub struct Fitting<'a, 'w> {
     pub shape: Shape,
     pub problem: &'a Problem,
     pub releaser: &'a mut Releaser,
-    pub watch: &'a mut Watch<'w>,
+    pub watch: &'a mut ProgressCallback<'w>,
     /// The public range of the target.
     pub range: (f64, f64),
     /// The number of rows where that is public, and otherwise about that.

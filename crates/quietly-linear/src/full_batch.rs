@@ -20,7 +20,7 @@ use quietly_core::{
     budget::Budget,
     mechanism::{Sampler, Stage, normal_quantile},
     privacy_plan::PrivacyPlan,
-    progress::{Watch, report},
+    progress::{ProgressCallback, report},
     release::Releaser,
 };
 use quietly_engine::{
@@ -109,7 +109,7 @@ fn fit(
     backend: &mut dyn Backend,
     unit: &TargetScaling,
     releaser: &mut Releaser,
-    watch: &mut Watch<'_>,
+    watch: &mut ProgressCallback<'_>,
 ) -> Result<(f64, Vec<f64>), Error> {
     let (width, link) = (shape.width, *link);
     let steps = u64::from(design.whitenings)
@@ -117,7 +117,7 @@ fn fit(
         + design.cheap_steps
         + design.final_steps;
     let mut done = 0;
-    let mut step = |watch: &mut Watch<'_>| {
+    let mut step = |watch: &mut ProgressCallback<'_>| {
         done += 1;
         Ok(report(watch, "step", done, steps)?)
     };

@@ -58,7 +58,7 @@ impl Algorithm for LeastSquares {
         let table = run.backend.rows()?.map(|rows| rows.dense());
         run.releaser.count_rows(run.plan, run.shape.rows, table.as_ref().map(|t| rows_used(t)))?;
         let threads = run.releaser.threads();
-        Ok(run.releaser.plain(table, |table| fit(table, self.link, threads)))
+        Ok(run.releaser.non_private(table, |table| fit(table, self.link, threads)))
     }
 }
 

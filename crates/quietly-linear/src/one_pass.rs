@@ -13,7 +13,7 @@ use quietly_core::{
     budget::Budget,
     mechanism::{PlannedRelease, Sampler, Stage},
     privacy_plan::PrivacyPlan,
-    progress::{Watch, report},
+    progress::{ProgressCallback, report},
     release::Releaser,
     rows_used::ROWS_USED,
 };
@@ -169,13 +169,13 @@ fn fit(
     backend: &mut dyn Backend,
     unit: &TargetScaling,
     releaser: &mut Releaser,
-    watch: &mut Watch<'_>,
+    watch: &mut ProgressCallback<'_>,
 ) -> Result<(f64, Vec<f64>), Error> {
     let (width, d) = (shape.width, shape.width + 1);
     let (link, steps, last_steps) = (layout.link, layout.steps, layout.last());
     let share = shape.rows as f64 / steps as f64;
     let mut at = 0;
-    let mut step = |watch: &mut Watch<'_>| {
+    let mut step = |watch: &mut ProgressCallback<'_>| {
         at += 1;
         report(watch, "step", at, steps).map(|()| Batch::step(at - 1))
     };

@@ -7,7 +7,7 @@ use quietly_core::{
     budget::Budget,
     mechanism::{PlannedRelease, Sampler, Stage, normal_quantile},
     privacy_plan::PrivacyPlan,
-    progress::Watch,
+    progress::ProgressCallback,
     release::{Releaser, depth},
 };
 use quietly_data::Table;
@@ -93,7 +93,7 @@ impl Run<'_> {
 fn in_units(
     run: algorithm::Run<'_, '_>,
     link: Link,
-    fit: impl FnOnce(&mut Run<'_>, &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error>,
+    fit: impl FnOnce(&mut Run<'_>, &mut ProgressCallback<'_>) -> Result<(f64, Vec<f64>), Error>,
 ) -> Result<(f64, Vec<f64>), Error> {
     let algorithm::Run { plan, shape, range, backend, public, releaser, watch } = run;
     let unit = TargetScaling::new(link, range);

@@ -4,14 +4,14 @@
 //! further than 5 standard deviations from what the law says (false-positive rate 6e-7 each).
 use std::num::NonZeroUsize;
 
-use quietly_noise::{Error, Key, RoundedNormal};
+use quietly_noise::{Error, Key, RoundedGaussian};
 
 const DRAWS: usize = 1_000_000_000;
 const RUN: usize = 10_000_000;
 
 fn main() -> Result<(), Error> {
     let (scale, stream) = (2f64.powi(30), Key::from_seed(45).stream("tails"));
-    let normal = RoundedNormal::new(scale)?;
+    let normal = RoundedGaussian::new(scale)?;
     let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let limits = [3.0, 4.0, 4.5, 5.0, 5.5];
     let mut counts = [0u64; 5];

@@ -42,7 +42,7 @@ use crate::{
 /// Noise of one mechanism over all its steps, correlated between steps and independent between
 /// coordinates.
 ///
-/// It is made of the same Z's that [`RoundedNormal`](crate::RoundedNormal) rounds: give each its
+/// It is made of the same Z's that [`RoundedGaussian`](crate::RoundedGaussian) rounds: give each its
 /// own stream.
 ///
 /// ```
@@ -150,7 +150,7 @@ impl CorrelatedNoise {
     }
 
     /// Adds round(ξ) of `step` to `sums`, cut to ±2⁶² as in
-    /// [`RoundedNormal::add`](crate::RoundedNormal::add).
+    /// [`RoundedGaussian::add`](crate::RoundedGaussian::add).
     ///
     /// # Errors
     ///
@@ -278,7 +278,7 @@ mod tests {
     use num_bigint::{BigInt, BigUint};
 
     use super::*;
-    use crate::{key::Key, normal::RoundedNormal};
+    use crate::{key::Key, rounded_gaussian::RoundedGaussian};
 
     fn dyadic(a: i64, k: u32) -> Dyadic {
         Dyadic::new(a, k).unwrap()
@@ -344,7 +344,7 @@ mod tests {
         // Without correlation it is the independent noise, bit for bit.
         let zero = steps(&CorrelatedNoise::lambda(1e9, dyadic(0, 0)).unwrap(), 2, 3000);
         let mut alone = vec![0; 3000];
-        RoundedNormal::new(1e9).unwrap().fill(&stream(), 1, &mut alone).unwrap();
+        RoundedGaussian::new(1e9).unwrap().fill(&stream(), 1, &mut alone).unwrap();
         assert_eq!(zero[1], alone);
 
         for threads in [2, 7] {

@@ -93,7 +93,7 @@ impl DiscreteLaplace {
     }
 
     /// Adds the noise of `step` to `sums`, cut to ±2⁶² as in
-    /// [`RoundedNormal::add`](crate::RoundedNormal::add).
+    /// [`RoundedGaussian::add`](crate::RoundedGaussian::add).
     ///
     /// # Errors
     ///

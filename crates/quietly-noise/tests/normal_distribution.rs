@@ -1,13 +1,13 @@
-//! The distribution of `RoundedNormal`: χ² tests against the exact probabilities, each with a
+//! The distribution of `RoundedGaussian`: χ² tests against the exact probabilities, each with a
 //! control that must be rejected.
 mod common;
 use common::{chi_square, normal_mass, rounded_mass};
-use quietly_noise::{Key, RoundedNormal};
+use quietly_noise::{Key, RoundedGaussian};
 
 fn draws(s: f64, count: usize, step: u64) -> Vec<i64> {
     let mut out = vec![0; count];
     let stream = Key::from_seed(2).stream("normal");
-    RoundedNormal::new(s).unwrap().fill(&stream, step, &mut out).unwrap();
+    RoundedGaussian::new(s).unwrap().fill(&stream, step, &mut out).unwrap();
     out
 }
 
@@ -114,7 +114,7 @@ fn pairs_are_independent() {
     let here = draws(1.0, N + 8, 50);
     let mut elsewhere = vec![0; N];
     let other = Key::from_seed(2).stream("other");
-    RoundedNormal::new(1.0).unwrap().fill(&other, 50, &mut elsewhere).unwrap();
+    RoundedGaussian::new(1.0).unwrap().fill(&other, 50, &mut elsewhere).unwrap();
     let copied: Vec<i64> =
         (0..N).map(|i| if i % 50 == 0 { here[i] } else { here[i + 1] }).collect();
     let of = |second: &[i64]| {

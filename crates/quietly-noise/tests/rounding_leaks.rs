@@ -7,7 +7,7 @@
 //! * form (F) is what [`CorrelatedNoise`] does: X_t + round(sZ_t - λsZ_{t-1}).
 mod common;
 use common::{chi_square, normal_cdf, normal_mass, rounded_mass};
-use quietly_noise::{CorrelatedNoise, Dyadic, Key, RoundedNormal};
+use quietly_noise::{CorrelatedNoise, Dyadic, Key, RoundedGaussian};
 
 /// λ = 1/2, two steps, many coordinates: from what is released, guess the parity of every
 /// coordinate of X₁.
@@ -25,7 +25,7 @@ fn form_b_publishes_parities_and_form_f_does_not() {
     };
 
     let (mut n1, mut n2) = (vec![0; N], vec![0; N]);
-    let normal = RoundedNormal::new(s).unwrap();
+    let normal = RoundedGaussian::new(s).unwrap();
     normal.fill(&stream, 0, &mut n1).unwrap();
     normal.fill(&stream, 1, &mut n2).unwrap();
     // Y₁ = X₁ + N₁ and 2Y₂ = 2X₂ + 2N₂ - N₁, with X₂ = 3.

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for fit in 1..=3 {
         // The charge is on the disk before the first row is read, and stays if the fit fails.
         let run = Run::new(&format!("fit {fit} of y"))?;
-        let charge = match ledger.pay(&run, plan.asked(), Key::from_os()?) {
+        let charge = match ledger.pay(&run, plan.unit_budget(), Key::from_os()?) {
             Ok(charge) => charge,
             Err(error) => {
                 println!("fit {fit}: {error}");

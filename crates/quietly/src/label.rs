@@ -137,7 +137,7 @@ impl Page<'_> {
         add(&mut html, &self.questions());
         add(&mut html, "<h2>Epsilon and delta</h2>");
         add(&mut html, &curve::figure(self.0));
-        if self.asked.is_private() {
+        if self.budget.is_private() {
             add(&mut html, "<h2>Covered</h2>");
             add(&mut html, &list(&COVERED.map(String::from)));
         }
@@ -145,7 +145,7 @@ impl Page<'_> {
             add(&mut html, &format!("<h2>{heading}</h2>"));
             add(&mut html, &list(items));
         }
-        if self.asked.is_private() {
+        if self.budget.is_private() {
             add(&mut html, &hazards(&escaped_around(&self.unit, |unit| self.scope_of(unit))));
         }
         add(&mut html, &format!("<footer>made by {}</footer>", escaped(&self.made_by)));
@@ -159,7 +159,7 @@ impl Page<'_> {
                 "<p role=\"alert\" style=\"background:#b00020;color:white;padding:.6em 1em;font-weight:bold\">{text}</p>"
             )
         };
-        if !self.asked.is_private() {
+        if !self.budget.is_private() {
             return alarm(
                 "NO PRIVACY: epsilon was infinite. This model may reveal any row of its table.",
             );
@@ -173,7 +173,7 @@ impl Page<'_> {
     }
 
     fn headline(&self) -> String {
-        if !self.asked.is_private() {
+        if !self.budget.is_private() {
             return "This model has no privacy guarantee.".into();
         }
         let odds = escaped_around(&self.unit, |unit| self.odds_of(unit));
@@ -185,19 +185,19 @@ impl Page<'_> {
     fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts =
             vec![("unit of privacy", escaped_around(&self.unit, |unit| self.scope_of(unit)))];
-        if !self.asked.is_private() {
+        if !self.budget.is_private() {
             facts[0].1 = name(&self.unit);
             return facts;
         }
         let relation = escaped_around(&self.unit, |unit| self.relation_of(unit));
         facts.extend([
-            ("protects", format!("{relation} ({})", self.asked.neighbours().name())),
+            ("protects", format!("{relation} ({})", self.budget.neighbours().name())),
             (
                 "epsilon",
-                format!("<b>{}</b> of a budget of {}", self.rounded(), self.asked.epsilon()),
+                format!("<b>{}</b> of a budget of {}", self.rounded(), self.budget.epsilon()),
             ),
-            ("delta", format!("<b>{}</b>", self.asked.delta_in_words())),
-            ("accountant", format!("{}, a certified upper bound", escaped(&self.accountant))),
+            ("delta", format!("<b>{}</b>", self.budget.delta_in_words())),
+            ("accountant", format!("{}, a certified upper bound", escaped(&self.theorem))),
             ("randomness", escaped(&self.randomness)),
         ]);
         facts
@@ -207,7 +207,7 @@ impl Page<'_> {
     fn questions(&self) -> String {
         let mut html = String::from("<h2>Releases</h2>\n");
         if self.stages.is_empty() {
-            let nothing = match self.asked.is_private() {
+            let nothing = match self.budget.is_private() {
                 true => "<p>Nothing.</p>",
                 false => "<p>Everything, without noise.</p>",
             };

@@ -57,11 +57,11 @@ pub use quietly_core::{
     cores::forbid_core_files,
     disk,
     error::Error as CoreError,
-    ledger::{Ledger, Run, Spending},
+    ledger::{Ledger, LedgerEntry, Run},
     mechanism::{Correlation, Mechanism, PlannedRelease, Sampler, Stage},
     privacy_plan::{PrivacyPlan, UncheckedPlan},
     private_selection::PrivateSelection,
-    progress::{Progress, Watch},
+    progress::{Progress, ProgressCallback},
     rows_used::RowsUsed,
 };
 pub use quietly_data::{

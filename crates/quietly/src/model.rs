@@ -4,7 +4,7 @@
 use quietly_core::certificate::Certificate;
 use quietly_data::Encoding;
 use quietly_engine::{
-    expansion::{Expansion, PartitionedTable},
+    expansion::{CachedExpander, Expansion},
     link::Link,
     target_scaling::TargetScaling,
 };
@@ -57,7 +57,7 @@ pub struct Model {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expansion: Option<Expansion>,
     #[serde(skip)]
-    prepared: PartitionedTable,
+    prepared: CachedExpander,
     /// How a row of features, perhaps expanded, comes to the weights, if not as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<RowMap>,
@@ -105,7 +105,7 @@ impl Model {
             intercepts,
             weights: weights.concat(),
             expansion,
-            prepared: PartitionedTable::default(),
+            prepared: CachedExpander::default(),
             rows: learnt.rows,
             network,
             plan,
@@ -161,7 +161,7 @@ impl Model {
 
     /// How many rows a unit has, at most.
     pub fn rows_per_unit(&self) -> u64 {
-        self.certificate.asked.rows_per_unit()
+        self.certificate.budget.rows_per_unit()
     }
 
     /// Whether weights, features and classes go together.

@@ -10,7 +10,7 @@ use quietly_core::{
     certificate::Certificate,
     charge::Charge,
     mechanism::Sampler,
-    progress::{Progress, Watch},
+    progress::{Progress, ProgressCallback},
     release::Sensitivity,
 };
 use quietly_data::{Encoding, Kind, Source};
@@ -54,7 +54,7 @@ impl Moments {
         budget: Budget,
         charge: Charge,
         threads: usize,
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<(Vec<Self>, Certificate), Error> {
         let ranges = ranges(encoding)?;
         let public = vec!["the schema".into(), "the names of the columns".into()];
@@ -100,7 +100,7 @@ fn read(
     encoding: &Encoding,
     threads: usize,
     bytes: u64,
-    watch: &mut Watch<'_>,
+    watch: &mut ProgressCallback<'_>,
     each: &mut dyn FnMut(&[f64]),
 ) -> Result<(), Error> {
     blocks(source, encoding, threads, &mut |block| {

@@ -128,11 +128,11 @@ impl<P: AsRef<UncheckedPlan>> Plan<P> {
     }
 
     /// What was asked for: of a unit, if units have several rows.
-    pub fn asked(&self) -> Budget {
-        self.privacy.as_ref().asked()
+    pub fn unit_budget(&self) -> Budget {
+        self.privacy.as_ref().unit_budget()
     }
 
-    /// What a unit pays: ε at the δ of [`asked`](Self::asked), not below.
+    /// What a unit pays: ε at the δ of [`unit_budget`](Self::unit_budget), not below.
     pub fn unit_epsilon(&self) -> f64 {
         self.privacy.as_ref().unit_epsilon()
     }
@@ -142,7 +142,7 @@ impl<P: AsRef<UncheckedPlan>> Plan<P> {
     where
         P: Serialize,
     {
-        PlanDigest::new(self, self.asked().delta())
+        PlanDigest::new(self, self.unit_budget().delta())
     }
 
     /// The algorithm with its parameters.
@@ -223,7 +223,7 @@ impl Plan {
             public.push("every row of the public table that thresholds were taken from".into());
         }
         let price = Some((self.epsilon(), self.privacy.theorem()));
-        let (asked, sampler) = (self.asked(), self.sampler());
+        let (asked, sampler) = (self.unit_budget(), self.sampler());
         Ok(Certificate::priced(asked, sampler, self.stages(), price, public, unit, origin)?)
     }
 }

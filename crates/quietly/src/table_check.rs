@@ -21,7 +21,7 @@ use quietly_core::{
     budget::Budget,
     certificate::Certificate,
     charge::Charge,
-    progress::{Progress, Watch},
+    progress::{Progress, ProgressCallback},
     release::Sensitivity,
     rows_used::RowsUsed,
 };
@@ -98,7 +98,7 @@ impl TableCheck {
         budget: Budget,
         charge: Charge,
         threads: usize,
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<(Self, Certificate), Error> {
         let budget = budget.for_units_of_at_least(schema.rows_per_unit)?;
         let (encoding, looks) = looks(source, schema, target)?;

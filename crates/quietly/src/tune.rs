@@ -7,7 +7,7 @@
 //! * The score is private, too: one noisy sum over the rows of validation, within the same (ε, δ) and `order`; or those rows are public.
 //! * Rows of validation are not among those of training. Each row of the table has a coin of its own, thrown before anything is read.
 //!   Given all coins, a row is in one of the two parts on both of two neighbouring tables, and the other part is the same: a trial
-//!   costs what the dearer part costs, not their sum. (Which coin is whose does not matter: they are independent and alike.)
+//!   costs what the more expensive part costs, not their sum. (Which coin is whose does not matter: they are independent and alike.)
 use quietly_accounting::{Neighbours, TrialCount};
 use quietly_core::{
     budget::Budget,
@@ -15,7 +15,7 @@ use quietly_core::{
     charge::Charge,
     mechanism::{event, one_sum},
     private_selection::PrivateSelection,
-    progress::{Progress, Watch},
+    progress::{Progress, ProgressCallback},
 };
 use quietly_data::{Encoding, Source};
 use quietly_engine::error::Error;
@@ -105,7 +105,7 @@ impl Tuning {
         }
         match best {
             Some(tuning) => Ok(tuning),
-            // By the theorem with a = b: never dearer, if not always allowed.
+            // By the theorem with a = b: never more expensive, if not always allowed.
             None => {
                 let tuning = within(0.499 * budget.epsilon())?;
                 let fits = tuning.tuned.total(law) <= budget.epsilon();
@@ -140,7 +140,7 @@ impl Tuning {
         unit_of_privacy: &str,
         charge: Charge,
         threads: usize,
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<(usize, f64, Model), Error> {
         let public = matches!(validation, Validation::Public(_));
         let want = "as it was planned: of public rows, or of private ones";
@@ -178,11 +178,11 @@ impl Tuning {
         }
         let ((score, _), place, mut model) = best.expect("at least one trial");
         let certificate = &mut model.certificate;
-        certificate.asked = self.asked;
+        certificate.budget = self.asked;
         certificate.epsilon = self.asked.group().epsilon(self.tuned.total(law));
         certificate.curve = vec![(self.asked.delta(), certificate.epsilon)];
-        certificate.accountant = format!("{SELECTION}{}", certificate.accountant);
-        certificate.tuning = Some(self.tuned.clone());
+        certificate.theorem = format!("{SELECTION}{}", certificate.theorem);
+        certificate.selection = Some(self.tuned.clone());
         certificate.not_covered.push(
             "anyone who sees how long the run takes: the number of trials must stay unknown".into(),
         );
@@ -195,7 +195,7 @@ impl Tuning {
         validation: Validation<'_>,
         charge: Charge,
         threads: usize,
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<f64, Error> {
         let on = &mut |_: u64| watch(Progress { doing: "trying", done: 0, of: 1 });
         let classes = model.link.is_classifier();
@@ -230,7 +230,7 @@ impl Tuning {
             planned.map(|p| event(p.sampler(), p.stages())).collect::<Result<Vec<_>, _>>()?;
         events.extend(tuned.score_event()?);
         for event in &events {
-            // Most candidates are as dear as one another.
+            // Most candidates cost the same.
             if !law.selection_epsilon_at_most(event, neighbours, order)? {
                 order = order.max(law.selection_epsilon(event, neighbours)?);
             }

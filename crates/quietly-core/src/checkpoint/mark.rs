@@ -69,7 +69,7 @@ impl Place {
             Place::Checkpoint(checkpoint) => {
                 let done = match fs::read_to_string(Self::done(checkpoint)) {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-                    done => done.map_err(|e| super::told(&Self::done(checkpoint), &e))?,
+                    done => done.map_err(|e| super::file_error(&Self::done(checkpoint), &e))?,
                 };
                 let ended = done.lines().any(|name| name == run);
                 Ok(if ended { State::Finished } else { State::Begun })
@@ -81,20 +81,20 @@ impl Place {
     pub(super) fn lock(&self, run: &str) -> Result<Option<File>, Error> {
         let Place::Ledger(_) = self else { return Ok(None) };
         let path = disk::beside(&self.mark(run), ".lock");
-        let told = |e: &dyn std::fmt::Display| super::told(&path, e);
+        let failed = |e: &dyn std::fmt::Display| super::file_error(&path, e);
         let folder = path.parent().expect("it is in LEDGER.runs");
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder).map_err(|e| told(&e))?;
+        builder.create(folder).map_err(|e| failed(&e))?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        let file = disk::private(&mut options, &path).map_err(|e| told(&e))?;
+        let file = disk::private(&mut options, &path).map_err(|e| failed(&e))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => Err(told(&super::BUSY)),
-            Err(TryLockError::Error(error)) => Err(told(&error)),
+            Err(TryLockError::WouldBlock) => Err(failed(&super::BUSY)),
+            Err(TryLockError::Error(error)) => Err(failed(&error)),
         }
     }
 
@@ -110,10 +110,10 @@ impl Place {
         if let Some(known) = known
             && self.read(&mark.run).as_ref() != Some(known)
         {
-            return Err(super::told(&path, &super::BUSY));
+            return Err(super::file_error(&path, &super::BUSY));
         }
         let text = serde_json::to_string(mark).expect("plain fields");
-        disk::replace(&path, text.as_bytes()).map_err(|e| super::told(&path, &e))
+        disk::replace(&path, text.as_bytes()).map_err(|e| super::file_error(&path, &e))
     }
 
     /// Writes down that a run has ended: from then on it never goes on.
@@ -128,7 +128,7 @@ impl Place {
                 let line = format!("\n{run}\n");
                 file.and_then(|mut file| disk::append(&mut file, line.as_bytes()))
                     .and_then(|()| disk::flush_name(&path))
-                    .map_err(|e| super::told(&path, &e))
+                    .map_err(|e| super::file_error(&path, &e))
             }
         }
     }

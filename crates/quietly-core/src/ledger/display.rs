@@ -1,9 +1,9 @@
 //! A ledger as a table for people.
 use std::fmt;
 
-use super::{Ledger, Spending, lines::iso_8601};
+use super::{Ledger, LedgerEntry, lines::iso_8601};
 
-impl Spending {
+impl LedgerEntry {
     /// When, as ISO 8601 writes it.
     pub fn at(&self) -> String {
         iso_8601(self.when)
@@ -23,7 +23,7 @@ impl fmt::Display for Ledger {
             Some(rows) => format!(", for units of up to {rows} rows"),
         };
         writeln!(f, "limit {limit} ({}{unit})", self.limit.neighbours().name())?;
-        let row = |s: &Spending| {
+        let row = |s: &LedgerEntry| {
             [s.at(), s.what.clone(), neat(s.epsilon), small(s.delta), s.state().into()]
         };
         let mut rows = vec![["date", "what", "epsilon", "delta", "state"].map(String::from)];

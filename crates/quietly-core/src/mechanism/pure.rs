@@ -61,7 +61,7 @@ pub(super) fn up(x: f64) -> f64 {
 /// The ε for which a plan's stages are ε-differentially private, δ being 0, not below; none if no theorem here says so.
 ///
 /// Pure ε's add up, question by question and step by step. Where each row is in one part, it meets one step of one stage and
-/// the dearest counts: neighbours agree on all other parts (for [`Sampler::Partition`] given the draw of the parts). There is no
+/// the largest ε counts: neighbours agree on all other parts (for [`Sampler::Partition`] given the draw of the parts). There is no
 /// price here for secret samples.
 pub fn pure_epsilon(sampler: Sampler, stages: &[Stage], neighbours: Neighbours) -> Option<f64> {
     let apart = match sampler {
@@ -70,32 +70,33 @@ pub fn pure_epsilon(sampler: Sampler, stages: &[Stage], neighbours: Neighbours) 
         _ => return None,
     };
     check_stages(sampler, stages).ok()?;
-    let (mut sum, mut dearest) = (0.0, 0.0_f64);
+    let (mut sum, mut largest) = (0.0, 0.0_f64);
     for stage in stages {
         let mut step = 0.0;
         for charge in &stage.releases {
             step = up(step + up(charge.pure_epsilon(neighbours)? * charge.times as f64));
         }
         if apart && !stage.all_rows {
-            dearest = dearest.max(step);
+            largest = largest.max(step);
         } else {
             sum = up(sum + up(step * stage.steps as f64));
         }
     }
-    Some(up(sum + dearest))
+    Some(up(sum + largest))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// By hand: a stage over all rows is added, of parts the dearest counts, and what is not pure has no price.
+    /// By hand: a stage over all rows is added, of parts the largest ε counts, and what is not pure has no price.
     #[test]
     fn pure_epsilons_add_up_and_parts_do_not() {
         use Neighbours::{AddRemove, ReplaceOne};
         let charge = |purpose: &str, epsilon| PlannedRelease::laplace(purpose, epsilon, ReplaceOne);
         let stages = [
-            Stage::new("all", 2, vec![PlannedRelease::promise("a", 0.25, 0.0)]).of_all_rows(),
+            Stage::new("all", 2, vec![PlannedRelease::approximate_dp("a", 0.25, 0.0)])
+                .of_all_rows(),
             Stage::new("parts", 3, vec![charge("b", 0.125), charge("c", 0.5)]),
             Stage::new("more", 1, vec![charge("d", 0.25)]),
         ];
@@ -109,7 +110,9 @@ mod tests {
         // A row that joins or leaves moves a sum half as far.
         near(price(Sampler::FullBatch, AddRemove), 0.5 + 0.5 * (3.0 * 0.625 + 0.25));
         assert_eq!(price(Sampler::Poisson { steps: 4, rate: 0.5 }, AddRemove), None);
-        for charge in [PlannedRelease::sum("g", 1.0), PlannedRelease::promise("p", 1.0, 1e-9)] {
+        for charge in
+            [PlannedRelease::sum("g", 1.0), PlannedRelease::approximate_dp("p", 1.0, 1e-9)]
+        {
             let stages = [Stage::new("one", 1, vec![charge])];
             assert_eq!(pure_epsilon(Sampler::FullBatch, &stages, AddRemove), None);
         }

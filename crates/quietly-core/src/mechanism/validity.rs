@@ -9,19 +9,20 @@ use crate::error::Error;
 
 /// No run is longer; products and sums of counts stay well within 64 bits.
 const MOST: u64 = 1_000_000_000_000;
-/// The accountant prices no choice that is dearer.
+/// The largest ε of an exponential mechanism that the accountant prices.
 pub(super) const MOST_EPSILON: f64 = 100.0;
 
 /// Refuses stages that no planner could have made for `sampler`.
 pub(super) fn check_stages(sampler: Sampler, stages: &[Stage]) -> Result<(), Error> {
-    let told = |good: bool, got: &str| Error::ensure(good, "stages", "as they were planned", got);
+    let require =
+        |good: bool, got: &str| Error::ensure(good, "stages", "as they were planned", got);
     let counts = |count: u64| (1..=MOST).contains(&count);
-    told(!stages.is_empty() && stages.len() as u64 <= MOST, "no releases")?;
+    require(!stages.is_empty() && stages.len() as u64 <= MOST, "no releases")?;
     for stage in stages {
-        told(counts(stage.steps), "a stage without steps")?;
-        told(!stage.releases.is_empty(), "a stage without releases")?;
-        told(stage.releases.iter().all(|c| counts(c.times)), "a release that is never made")?;
-        told(
+        require(counts(stage.steps), "a stage without steps")?;
+        require(!stage.releases.is_empty(), "a stage without releases")?;
+        require(stage.releases.iter().all(|c| counts(c.times)), "a release that is never made")?;
+        require(
             stage.releases.iter().all(PlannedRelease::is_sound),
             "a release that no planner makes",
         )?;
@@ -29,7 +30,7 @@ pub(super) fn check_stages(sampler: Sampler, stages: &[Stage]) -> Result<(), Err
     let sampled = || stages.iter().filter(|s| !s.all_rows && sampler != Sampler::FullBatch);
     let steps = sampled().try_fold(0_u64, |sum, s| sum.checked_add(s.steps));
     let planned = if sampler == Sampler::FullBatch { Some(0) } else { sampler.steps() };
-    told(steps == planned, "other steps than the sampler's")?;
+    require(steps == planned, "other steps than the sampler's")?;
     let mixed = |s: &Stage| {
         s.releases.iter().any(|c| matches!(c.mechanism, Mechanism::CorrelatedGaussian { .. }))
     };
@@ -37,14 +38,14 @@ pub(super) fn check_stages(sampler: Sampler, stages: &[Stage]) -> Result<(), Err
     let one = |s: &Stage| s.releases.len() == 1 && s.releases[0].times == 1;
     let sum = |s: &Stage| s.is_gaussian() || mixed(s);
     let a_descent = sampled().count() == 1 && sampled().all(|s| one(s) && sum(s));
-    told(!descends || a_descent, "several releases where a step has one sum")?;
+    require(!descends || a_descent, "several releases where a step has one sum")?;
     // One part of a partition does not see all that its noise is mixed with.
-    told(
+    require(
         !(sampler.is_partition() && sampled().any(mixed)),
         "noise that is correlated across parts",
     )?;
     let alone = stages.iter().filter(|s| mixed(s)).all(one);
-    told(alone, "sums with mixed noise beside others")
+    require(alone, "sums with mixed noise beside others")
 }
 
 /// Whether rows can be read like this under the relation: where places or the number of rows decide who is in a step, a row that joins or
@@ -116,20 +117,21 @@ mod tests {
             let found = price(choice(add_remove, 0.2, times));
             assert_eq!(found, None, "{add_remove} {times}");
         }
-        for dearer in [1.0, 10.0, 99.0, 150.0] {
-            let found = price(choice(dearer, dearer, 1));
-            assert!(found.is_none_or(|e| e > right), "{dearer} {found:?}");
+        for larger in [1.0, 10.0, 99.0, 150.0] {
+            let found = price(choice(larger, larger, 1));
+            assert!(found.is_none_or(|e| e > right), "{larger} {found:?}");
         }
         // What is told of one relation is held to the other: a row that is replaced leaves and joins.
-        let dear = price(choice(0.1, 20.0, 1));
-        assert!(dear.is_none_or(|e| e > 2.0 * right), "{dear:?} {right}");
+        let large = price(choice(0.1, 20.0, 1));
+        assert!(large.is_none_or(|e| e > 2.0 * right), "{large:?} {right}");
     }
 
     #[test]
     fn what_no_planner_makes_is_refused_and_does_not_panic() {
         let sum = || vec![PlannedRelease::sum("sum", 1.0)];
-        let mixed =
-            |lambda| vec![PlannedRelease::mixed("sum", 1.0, Correlation::Lambda { lambda })];
+        let mixed = |lambda| {
+            vec![PlannedRelease::correlated_sum("sum", 1.0, Correlation::Lambda { lambda })]
+        };
         let full = Sampler::FullBatch;
         let bins = Sampler::BallsAndBins { bins: 4, passes: 5 };
         let poisson = Sampler::Poisson { steps: 20, rate: 0.5 };

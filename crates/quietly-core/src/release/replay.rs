@@ -14,15 +14,15 @@ impl Releaser {
     }
 
     /// What was released before, by a run that was broken off. It counts, and its noise is not used again.
-    pub(super) fn told(&mut self, purpose: &str) -> Result<Option<Release>, Error> {
-        let told = match &mut self.checkpoint {
-            Some(checkpoint) => checkpoint.told(purpose)?,
+    pub(super) fn replayed(&mut self, purpose: &str) -> Result<Option<Release>, Error> {
+        let replayed = match &mut self.checkpoint {
+            Some(checkpoint) => checkpoint.replayed(purpose)?,
             None => None,
         };
-        if told.is_some() {
-            self.enter(purpose);
+        if replayed.is_some() {
+            self.next_use(purpose);
         }
-        Ok(told)
+        Ok(replayed)
     }
 
     pub(super) fn write(&mut self, release: impl FnOnce() -> Release) {

@@ -152,7 +152,7 @@ fn a_coarser_lattice_keeps_its_bound() {
 #[test]
 fn a_mechanism_with_a_proof_is_given_what_was_promised() {
     let mut releaser = releaser(Mechanism::ApproximateDp { epsilon: 0.5, delta: 1e-6 }, 1, 5);
-    let found = releaser.promised("test", Private::new(3), |value, promise, stream, step| {
+    let found = releaser.approximate_dp("test", Private::new(3), |value, promise, stream, step| {
         assert_eq!((value, promise.epsilon, promise.delta, step), (3, 0.5, 1e-6, 0));
         Ok(stream.bits(step)?.below(1)?)
     });
@@ -163,7 +163,7 @@ fn a_mechanism_with_a_proof_is_given_what_was_promised() {
 #[should_panic(expected = "is not planned as a promise")]
 fn a_sum_is_no_promise() {
     let mut releaser = releaser(Mechanism::Gaussian { noise: 1.0 }, 1, 5);
-    let _ = releaser.promised("test", Private::new(3), |_, _, _, _| Ok(()));
+    let _ = releaser.approximate_dp("test", Private::new(3), |_, _, _, _| Ok(()));
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn a_release_outside_the_plan_is_stopped() {
 /// The ways out of `Private` are used in three files of the whole workspace: one adds noise, and two send sums to it.
 /// `Private::transpose` would be another way (an error may carry anything). It is used where a disk can fail, and nowhere else.
 #[test]
-fn there_is_one_door() {
+fn only_the_releaser_declassifies() {
     let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let mut sources = Vec::new();
     let crates = std::fs::read_dir(root.join("crates")).unwrap().map(|e| e.unwrap().path());
@@ -208,10 +208,10 @@ fn there_is_one_door() {
     let private = "crates/quietly-private/src/lib.rs";
     let release = "crates/quietly-core/src/release.rs";
     assert_eq!(using("declassify"), [release, private]);
-    let sending = ["cluster/src/relay.rs", private, "crates/quietly-py/src/elsewhere.rs"];
+    let sending = ["cluster/src/relay.rs", private, "crates/quietly-py/src/remote.rs"];
     assert_eq!(using("sent_to_driver"), sending);
     let own = using(".transpose()");
-    // Where private values are computed with: elsewhere it is that of `Option` and `Result`.
+    // Where private values are computed with: in other files it is that of `Option` and `Result`.
     let computing = ["", "-core", "-engine", "-glm", "-kan", "-linear"];
     let computing = computing.map(|name| format!("crates/quietly{name}/src/"));
     let learning = ["cnn", "feature_learning"].map(|name| format!("crates/quietly-lab/src/{name}"));

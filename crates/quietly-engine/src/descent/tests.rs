@@ -15,7 +15,7 @@ const ROWS: f64 = 1000.0;
 struct Parabola;
 
 impl ClippedGradient for Parabola {
-    fn sum(&mut self, at: &At<'_>, _door: &mut Releaser) -> Result<StepSum, Error> {
+    fn sum(&mut self, at: &At<'_>, _releaser: &mut Releaser) -> Result<StepSum, Error> {
         let norm = (at.weights[0] - 3.0).abs();
         let each = (at.weights[0] - 3.0).clamp(-at.clip, at.clip);
         let sum = Private::new(vec![(ROWS * each / UNIT) as i64]);
@@ -44,7 +44,7 @@ impl ClipRule for LastNorm {
         _step: u64,
         weights: &[f64],
         _gradient: &mut dyn ClippedGradient,
-        _door: &mut Releaser,
+        _releaser: &mut Releaser,
     ) -> Result<f64, Error> {
         self.seen.push(weights[0]);
         Ok(self.clip)

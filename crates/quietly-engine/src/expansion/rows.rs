@@ -107,16 +107,16 @@ fn within(x: f64) -> f64 {
 
 /// An expander that is made when it is first needed. Whatever holds one is compared without it.
 #[derive(Clone, Debug, Default)]
-pub struct PartitionedTable(OnceLock<Expander>);
+pub struct CachedExpander(OnceLock<Expander>);
 
-impl PartitionedTable {
+impl CachedExpander {
     /// The expander of an expansion that was checked.
     pub fn of(&self, expansion: &Expansion) -> &Expander {
         self.0.get_or_init(|| Expander::new(expansion).expect("an expansion that was checked"))
     }
 }
 
-impl PartialEq for PartitionedTable {
+impl PartialEq for CachedExpander {
     fn eq(&self, _: &Self) -> bool {
         true
     }

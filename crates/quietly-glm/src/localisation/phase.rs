@@ -229,7 +229,7 @@ impl Pass<'_> {
             let mut keep_on = |pass: u64| report(watch, "minimising", pass, pass.max(30));
             objective.minimise_within(set, lasso, far, near, &mut keep_on).map(|near| near.point)
         });
-        Ok((Releaser::unless_stopped(found)?, diameter / strong + 2.0 * near))
+        Ok((Releaser::unless_interrupted(found)?, diameter / strong + 2.0 * near))
     }
 
     /// The same for a loss with a corner.
@@ -250,7 +250,7 @@ impl Pass<'_> {
             let mut keep_on = |pass: u64| report(watch, "minimising", pass, pass.max(30));
             dual.minimise(reach, &mut keep_on).map(|near| near.point)
         });
-        Ok((Releaser::unless_stopped(found)?, diameter / nonsmooth.strong + 2.0 * reach.near))
+        Ok((Releaser::unless_interrupted(found)?, diameter / nonsmooth.strong + 2.0 * reach.near))
     }
 }
 

@@ -8,7 +8,7 @@ use quietly_core::{
     certificate::Certificate,
     lattice::Lattice,
     mechanism::{self, PlannedRelease, Sampler, Stage},
-    progress::{Watch, report},
+    progress::{ProgressCallback, report},
     release::{BoundedSum, Releaser},
 };
 use quietly_engine::error::Error;
@@ -153,7 +153,7 @@ impl ImagePlan {
         unit: &str,
         key: Key,
         threads: usize,
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<(ConvNet, Certificate), Error> {
         self.train(pictures, unit, key, None, threads, watch)
     }
@@ -174,7 +174,7 @@ impl ImagePlan {
         pictures: &Private<Pictures>,
         unit: &str,
         threads: usize,
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<(ConvNet, Certificate), Error> {
         let public = format!(
             "{} {}",
@@ -193,7 +193,7 @@ impl ImagePlan {
         key: Key,
         notebook: Option<&Notebook>,
         threads: usize,
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<(ConvNet, Certificate), Error> {
         let ImageTraining { shape, steps, .. } = self.training;
         let network = ConvNet::new(shape, self.training.seed)?;
@@ -227,7 +227,9 @@ impl ImagePlan {
             let unit = lattice.step();
             let released = match self.noise() {
                 Some(_) => releaser.sum(PURPOSE, BoundedSum::new(sum, lattice.sensitivity()))?.0,
-                None => releaser.plain(sum, |sum| sum.iter().map(|s| *s as f64 * unit).collect()),
+                None => {
+                    releaser.non_private(sum, |sum| sum.iter().map(|s| *s as f64 * unit).collect())
+                }
             };
             walk.descend(&released);
             if let Some(notebook) = notebook.filter(|n| n.is_due(walk.page.step)) {

@@ -12,7 +12,7 @@ use quietly_core::{
     certificate::Certificate,
     lattice::Lattice,
     mechanism::{PlannedRelease, Sampler, Stage},
-    progress::{Watch, report},
+    progress::{ProgressCallback, report},
     release::{BoundedSum, Releaser},
 };
 use quietly_engine::error::Error;
@@ -184,7 +184,7 @@ impl PatchPlan {
         unit: &str,
         key: Key,
         threads: usize,
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<(Network, Certificate), Error> {
         let source = key.source();
         let mut network = self.descent.network(self.dimension, &key)?;

@@ -28,7 +28,7 @@ use quietly_core::{
     budget::Budget,
     lattice::Lattice,
     mechanism::{PlannedRelease, Sampler, Stage},
-    progress::{Watch, report},
+    progress::{ProgressCallback, report},
     release::{BoundedSum, Sensitivity},
 };
 use quietly_data::Table;
@@ -93,7 +93,7 @@ impl Algorithm for AdaSsp {
 }
 
 /// The intercept and the weights, in units of the target's range.
-fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error> {
+fn fit(run: &mut Run<'_>, watch: &mut ProgressCallback<'_>) -> Result<(f64, Vec<f64>), Error> {
     report(watch, "step", 1, 2)?;
     let gram = Gram::release(run)?;
     report(watch, "step", 2, 2)?;

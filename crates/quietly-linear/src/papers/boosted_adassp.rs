@@ -13,7 +13,7 @@
 use quietly_core::{
     budget::Budget,
     mechanism::{PlannedRelease, Sampler, Stage},
-    progress::{Watch, report},
+    progress::{ProgressCallback, report},
 };
 use quietly_engine::{
     algorithm::{self, Access, Algorithm, Shape, mu},
@@ -73,7 +73,7 @@ impl Algorithm for BoostedAdaSsp {
 }
 
 /// The intercept and the weights, in units of the target's range.
-fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error> {
+fn fit(run: &mut Run<'_>, watch: &mut ProgressCallback<'_>) -> Result<(f64, Vec<f64>), Error> {
     let gram = Gram::release(run)?;
     let mut w = vec![0.0; run.shape.width + 1];
     for round in 0..ROUNDS {

@@ -4,7 +4,7 @@
 //! name and with the noise that the plan has charged; everything else is post-processing.
 use quietly_core::{
     mechanism::Sampler,
-    progress::{Watch, report},
+    progress::{ProgressCallback, report},
     release::{Histogram, Released, Releaser},
 };
 use quietly_engine::{
@@ -30,7 +30,7 @@ use super::{
 pub(super) fn fit(
     recipe: &Recipe,
     run: &mut Run<'_>,
-    watch: &mut Watch<'_>,
+    watch: &mut ProgressCallback<'_>,
 ) -> Result<(f64, Vec<f64>), Error> {
     let public = matches!(recipe.clip, Clip::Public { .. });
     let given = run.public.is_some_and(|t| t.rows() > 0);

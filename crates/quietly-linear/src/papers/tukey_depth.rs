@@ -47,7 +47,7 @@
 //! The choice by weights ([`ExponentialMechanism`]), the noise and the point within a box are exact.
 //!
 //! [arXiv:2106.13329]: https://arxiv.org/abs/2106.13329
-use quietly_core::{error::Error, mechanism::normal_quantile, release::Promise};
+use quietly_core::{error::Error, mechanism::normal_quantile, release::ApproximateDp};
 use quietly_noise::{Bits, DiscreteLaplace, ExponentialMechanism, Ratio, Stream};
 
 /// The greatest coordinate.
@@ -60,7 +60,7 @@ const ONE: f64 = (1_u64 << LOG_BITS) as f64;
 /// A point deep among `models`, or none if they are not stable enough: kept to `promise` where one model is exchanged.
 pub(super) fn point(
     models: Vec<Vec<i64>>,
-    promise: Promise,
+    promise: ApproximateDp,
     stream: &Stream,
     step: u64,
 ) -> Result<Option<Vec<i64>>, Error> {
@@ -76,7 +76,7 @@ pub(super) fn point(
 }
 
 /// Whether `m` models whose weights lie as normal ones do would pass the test, were it not for its noise.
-pub(super) fn likely(m: usize, d: usize, promise: Promise) -> bool {
+pub(super) fn likely(m: usize, d: usize, promise: ApproximateDp) -> bool {
     let Some(terms) = Terms::new(promise, d) else { return false };
     let place = |k: usize| {
         let level = (k as f64 + 0.5) / m as f64;
@@ -101,7 +101,7 @@ struct Terms {
 
 impl Terms {
     /// None if the promise is so small that rounding would take it up.
-    fn new(promise: Promise, d: usize) -> Option<Self> {
+    fn new(promise: ApproximateDp, d: usize) -> Option<Self> {
         let (half, slack) = (0.5 * promise.epsilon * ONE, 3 * d as i64);
         let depth = (half as i64 - slack) / 2;
         let test = half as u64;

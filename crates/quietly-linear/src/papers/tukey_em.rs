@@ -26,8 +26,8 @@ use quietly_core::{
     lattice::Lattice,
     mechanism::{Mechanism, PlannedRelease, Sampler, Stage},
     privacy_plan::PrivacyPlan,
-    progress::{Watch, report},
-    release::Promise,
+    progress::{ProgressCallback, report},
+    release::ApproximateDp,
     rows_used,
 };
 use quietly_data::Table;
@@ -76,7 +76,7 @@ impl Algorithm for TukeyEm {
     fn stages(&self, _: Shape, budget: Budget, _: f64) -> Vec<Stage> {
         let (epsilon, delta) = (budget.epsilon().min(MOST_EPSILON), budget.delta());
         // Beside the number of rows, with room for the accountant's rounding.
-        let charge = PlannedRelease::promise(DEEP, 0.985 * epsilon, 0.99 * delta);
+        let charge = PlannedRelease::approximate_dp(DEEP, 0.985 * epsilon, 0.99 * delta);
         vec![Stage::new("models", 1, vec![charge])]
     }
 
@@ -121,7 +121,7 @@ pub fn warning(plan: &Planned<TukeyEm>) -> Option<String> {
     let Mechanism::ApproximateDp { epsilon, delta } = plan.stages[0].releases[0].mechanism else {
         return None;
     };
-    let likely = tukey_depth::likely(groups, shape.width + 1, Promise { epsilon, delta });
+    let likely = tukey_depth::likely(groups, shape.width + 1, ApproximateDp { epsilon, delta });
     (!likely).then(|| {
         format!(
             "{groups} models of {} weights are too few for epsilon {}: expect the test to fail and the model to predict the middle of \
@@ -133,7 +133,7 @@ pub fn warning(plan: &Planned<TukeyEm>) -> Option<String> {
 }
 
 /// The intercept and the weights, in units of the target's range.
-fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<f64>), Error> {
+fn fit(run: &mut Run<'_>, watch: &mut ProgressCallback<'_>) -> Result<(f64, Vec<f64>), Error> {
     report(watch, "step", 1, 1)?;
     let steps = groups(run.shape, run.plan.budget) as u64;
     let groups = run.releaser.draw(Sampler::Partition { steps });
@@ -141,7 +141,7 @@ fn fit(run: &mut Run<'_>, watch: &mut Watch<'_>) -> Result<(f64, Vec<f64>), Erro
     let table = run.backend.rows()?.map(|rows| rows.dense());
     run.releaser.count_rows(run.plan, run.shape.rows, table.as_ref().map(|t| rows_used(t)))?;
     let models = table.map(|table| models(table, unit, &groups, threads));
-    let found = run.releaser.promised(DEEP, models, tukey_depth::point)?;
+    let found = run.releaser.approximate_dp(DEEP, models, tukey_depth::point)?;
     let safe = vec![0.0; run.shape.width + 1];
     let real = |point: Vec<i64>| point.iter().map(|&w| w as f64 * STEP).collect();
     Ok(adassp::parted(found.map_or(safe, real)))

@@ -4,7 +4,7 @@
 //! chances of a hit and of a false alarm are then limited by Clopper and Pearson's exact bounds, and with them ε: any
 //! (ε, δ)-private mechanism has P(hit) ≤ e^ε P(false alarm) + δ, whatever the test, in both directions.
 use quietly_accounting::Neighbours;
-use quietly_core::progress::{Watch, report};
+use quietly_core::progress::{ProgressCallback, report};
 use quietly_data::{Private, Table};
 use quietly_engine::error::Error;
 use quietly_noise::Key;
@@ -102,7 +102,7 @@ pub fn canary(
     claim: &Claim,
     runs: u64,
     mut release: impl FnMut(bool, u64) -> Result<f64, Error>,
-    watch: &mut Watch<'_>,
+    watch: &mut ProgressCallback<'_>,
 ) -> Result<Canary, Error> {
     Error::ensure((100..=10_000_000).contains(&runs), "runs", "from 100 to ten million", runs)?;
     let mut scores = [Vec::new(), Vec::new()];
@@ -157,7 +157,7 @@ pub fn canary_in_fits(
     plan: &Plan,
     runs: u64,
     key: &Key,
-    watch: &mut Watch<'_>,
+    watch: &mut ProgressCallback<'_>,
 ) -> Result<Canary, Error> {
     let neighbours = plan.budget().neighbours();
     let claim = Claim::of_plan(plan, neighbours)?;

@@ -5,7 +5,7 @@
 use quietly_accounting::{Event, Neighbours, calibrate};
 use quietly_core::budget::Budget;
 use quietly_engine::error::Error;
-use quietly_noise::{Key, Ratio, RoundedNormal, Stream};
+use quietly_noise::{Key, Ratio, RoundedGaussian, Stream};
 
 use super::Claim;
 
@@ -39,7 +39,7 @@ pub struct Mechanism {
     broken: Option<Broken>,
     /// What is charged, over what one row can add.
     noise: f64,
-    drawn: RoundedNormal,
+    drawn: RoundedGaussian,
     claim: Claim,
     sampling: [Stream; 2],
     noises: [Stream; 2],
@@ -89,7 +89,7 @@ impl Mechanism {
         let noise = found.noise_multiplier;
         let claim = Claim::of_event(&event(noise)?, neighbours, budget.delta())?;
         let factor = if broken == Some(Broken::HalfNoise) { 0.5 } else { 1.0 };
-        let drawn = RoundedNormal::new(factor * noise * BOUND)?;
+        let drawn = RoundedGaussian::new(factor * noise * BOUND)?;
         let stream = |what: &str| {
             [key.stream(&format!("{what} without")), key.stream(&format!("{what} with"))]
         };

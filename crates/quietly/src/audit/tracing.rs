@@ -10,7 +10,7 @@
 //! more than is claimed for a replaced row, and the member is now one stranger among n + 1, so that it scores above the
 //! k-th of the others with chance k/(n + 1) at most. With the member in place the chance is at most hits(k/(n + 1)).
 use quietly_accounting::Neighbours;
-use quietly_core::progress::{Watch, report};
+use quietly_core::progress::{ProgressCallback, report};
 use quietly_data::Private;
 use quietly_engine::error::Error;
 use quietly_noise::Key;
@@ -85,7 +85,7 @@ pub fn tracing(
     plan: &Plan,
     models: u64,
     key: &Key,
-    watch: &mut Watch<'_>,
+    watch: &mut ProgressCallback<'_>,
 ) -> Result<Tracing, Error> {
     Error::ensure((20..=1_000_000).contains(&models), "runs", "from 20 to a million", models)?;
     Error::ensure(plan.rows() > 1, "rows", "at least 2", plan.rows())?;

@@ -10,7 +10,7 @@ const FRAME: (f64, f64, f64, f64) = (64.0, 16.0, 620.0, 250.0);
 
 /// The chart and a line below it; a sentence where there is no curve.
 pub(super) fn figure(certificate: &Certificate) -> String {
-    let asked = certificate.asked;
+    let asked = certificate.budget;
     if !asked.is_private() {
         return "<p>Infinite, at every delta.</p>".into();
     }
@@ -30,7 +30,7 @@ pub(super) fn figure(certificate: &Certificate) -> String {
 
 /// The curve, and the point that the certificate states.
 fn points(certificate: &Certificate) -> Vec<(f64, f64)> {
-    let own = (certificate.asked.delta(), certificate.epsilon);
+    let own = (certificate.budget.delta(), certificate.epsilon);
     let drawable =
         |(delta, epsilon): &(f64, f64)| *delta > 0.0 && *delta <= 1.0 && epsilon.is_finite();
     let others = certificate.curve.iter().copied().filter(|point| point.0 != own.0);

@@ -44,7 +44,7 @@ fn a_label_says_what_its_certificate_says() {
         "<b>1e-6</b>".into(),
         "one row (called <bdi>patient</bdi>)".into(),
         "the values of one row; the number of rows is public (replace-one)".into(),
-        certificate.accountant.clone(),
+        certificate.theorem.clone(),
         "right at most 73.1 times in 100".into(),
     ] {
         assert!(label.contains(&part), "{part}\n{label}");

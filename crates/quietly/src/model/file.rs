@@ -129,20 +129,21 @@ impl Model {
     /// Whether the parts of a file say the same.
     fn agree(&self) -> Result<(), &'static str> {
         let (plan, certificate) = (&self.plan, &self.certificate);
-        let tuned = certificate.tuning.as_ref();
+        let tuned = certificate.selection.as_ref();
         let near = |a: f64, b: f64| a == b || (a - b).abs() <= 1e-6 * b.abs();
         if plan.privacy().check_unit().is_err() {
             return Err("its plan's budget for one row is not what its unit's budget leaves");
         }
         let asked = match tuned {
             None => {
-                certificate.asked == plan.asked() && near(certificate.epsilon, plan.unit_epsilon())
+                certificate.budget == plan.unit_budget()
+                    && near(certificate.epsilon, plan.unit_epsilon())
             }
             // The plan is that of one trial, which is for one row.
             Some(tuned) => {
                 let once = (plan.budget().epsilon(), plan.budget().delta());
                 once == (tuned.epsilon, tuned.delta)
-                    && plan.budget().neighbours() == certificate.asked.neighbours()
+                    && plan.budget().neighbours() == certificate.budget.neighbours()
                     && tuned.is_total(certificate)
             }
         };

@@ -4,7 +4,7 @@ use quietly_core::{
     charge::Charge,
     checkpoint::Checkpoint,
     mechanism::{Mechanism, PlannedRelease, Sampler},
-    progress::Watch,
+    progress::ProgressCallback,
     release::Releaser,
 };
 use quietly_data::{Encoding, Source};
@@ -153,7 +153,7 @@ impl Plan {
         unit_of_privacy: &str,
         charge: Charge,
         threads: usize,
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<Model, Error> {
         self.check_sums()?;
         assert_eq!(encoding.width(), self.inputs(), "the planned number of features");
@@ -173,7 +173,7 @@ impl Plan {
             checkpoint.begin()?;
         }
         let (target, range) = self.target(encoding)?;
-        let key = charge.spend(self.asked())?;
+        let key = charge.spend(self.unit_budget())?;
         let origin = Some(key.source());
         let mut releaser =
             Releaser::new(key, self.stages(), threads).with_checkpoint(from.checkpoint.take());

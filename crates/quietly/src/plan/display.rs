@@ -79,11 +79,11 @@ impl<P: AsRef<UncheckedPlan>> fmt::Display for Plan<P> {
             f,
             "epsilon {:.4} of {} at delta {} ({})",
             (self.unit_epsilon() * 1e4).ceil() / 1e4,
-            self.asked().epsilon(),
-            self.asked().delta_in_words(),
-            self.asked().neighbours().name()
+            self.unit_budget().epsilon(),
+            self.unit_budget().delta_in_words(),
+            self.unit_budget().neighbours().name()
         )?;
-        match self.asked().rows_per_unit() {
+        match self.unit_budget().rows_per_unit() {
             1 => write!(f, ", for one row"),
             rows => write!(
                 f,

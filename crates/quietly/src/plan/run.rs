@@ -3,7 +3,7 @@ use std::ops::ControlFlow;
 
 use quietly_core::{
     charge::Charge,
-    progress::{Progress, Watch, report},
+    progress::{Progress, ProgressCallback, report},
     release::Releaser,
 };
 use quietly_data::{Encoding, Private, Source, Sparse, Table, Target};
@@ -55,7 +55,7 @@ impl Plan {
         range: (f64, f64),
         key: Key,
         threads: usize,
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<(f64, Vec<f64>), Error> {
         self.run_beside(table, None, range, key, threads, watch)
     }
@@ -76,7 +76,7 @@ impl Plan {
         range: (f64, f64),
         key: Key,
         threads: usize,
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<(f64, Vec<f64>), Error> {
         let want = "one of a regression; use Plan::learn for others";
         Error::ensure(self.is_regression(), "plan", want, self.link().name())?;
@@ -101,7 +101,7 @@ impl Plan {
         range: (f64, f64),
         key: Key,
         threads: usize,
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<Weights, Error> {
         self.check_convex()?;
         let releaser = &mut Releaser::new(key, self.stages(), threads);
@@ -124,7 +124,7 @@ impl Plan {
         range: (f64, f64),
         key: Key,
         threads: usize,
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<Weights, Error> {
         self.check_convex()?;
         let want = "left out for sparse rows, whose zeros it would fill";
@@ -150,7 +150,7 @@ impl Plan {
         range: (f64, f64),
         key: Key,
         threads: usize,
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<KanModel, Error> {
         let releaser = &mut Releaser::new(key, self.stages(), threads);
         match self.fit_table(releaser, table, None, range, watch)? {
@@ -178,7 +178,7 @@ impl Plan {
         backend: &mut dyn Backend,
         public: Option<&Table>,
         range: (f64, f64),
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<Fitted, Error> {
         let (plan, shape) = (&self.privacy, self.shape);
         self.algorithm.fit(Run { plan, shape, range, backend, public, releaser, watch })
@@ -191,7 +191,7 @@ impl Plan {
         table: &Private<Table>,
         public: Option<&Table>,
         range: (f64, f64),
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<Fitted, Error> {
         let threads = releaser.threads();
         let expander = self.expander()?;
@@ -211,7 +211,7 @@ impl Plan {
         releaser: &mut Releaser,
         rows: &Private<Sparse>,
         range: (f64, f64),
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<Fitted, Error> {
         _ = rows.as_ref().map(|rows| {
             assert_eq!(rows.width, self.shape.width, "the planned number of features");
@@ -262,7 +262,7 @@ impl Plan {
         unit_of_privacy: &str,
         charge: Charge,
         threads: usize,
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<Model, Error> {
         let reads = FitInput { source, public: None, encoding };
         self.fit_from(reads, unit_of_privacy, charge, threads, watch)
@@ -279,13 +279,13 @@ impl Plan {
         unit_of_privacy: &str,
         charge: Charge,
         threads: usize,
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<Model, Error> {
         let FitInput { source, encoding, .. } = reads;
         assert_eq!(encoding.width(), self.inputs(), "the planned number of features");
         self.check_dense(source)?;
         let (target, range) = self.target(encoding)?;
-        let key = charge.spend(self.asked())?;
+        let key = charge.spend(self.unit_budget())?;
         let origin = self.budget().is_private().then_some(key.source());
         let mut releaser = Releaser::new(key, self.stages(), threads);
         let fitted = self.read(reads, &mut releaser, range, watch)?;
@@ -300,7 +300,7 @@ impl Plan {
         FitInput { source, public, encoding }: FitInput<'_>,
         releaser: &mut Releaser,
         range: (f64, f64),
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<Fitted, Error> {
         let threads = releaser.threads();
         if let AnyAlgorithm::OnePass(_) = &self.algorithm {

@@ -1,5 +1,5 @@
 //! What unit tests see of a plan.
-use quietly_core::{privacy_plan::UncheckedPlan, progress::Watch, release::Releaser};
+use quietly_core::{privacy_plan::UncheckedPlan, progress::ProgressCallback, release::Releaser};
 use quietly_data::{Private, Table};
 use quietly_engine::{error::Error, expansion::Expansion};
 use quietly_glm::{Problem, Weights};
@@ -27,7 +27,7 @@ impl Plan {
         table: &Private<Table>,
         public: Option<&Table>,
         range: (f64, f64),
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
     ) -> Result<Weights, Error> {
         match self.fit_table(releaser, table, public, range, watch)? {
             Fitted::Weights(weights) => Ok(weights),

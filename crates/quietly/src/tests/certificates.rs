@@ -63,7 +63,7 @@ fn a_unit_of_eight_rows_is_certified_as_a_whole() {
         let (plan, certificate) = (plan(8, neighbours), certificate(8, neighbours));
         assert!(plan.epsilon() <= 0.125 && plan.epsilon() > 0.12, "{}", plan.epsilon());
         assert!(certificate.epsilon <= 1.0 && certificate.epsilon >= 8.0 * plan.epsilon());
-        assert_eq!((certificate.asked, plan.asked().delta()), (plan.asked(), 1e-6));
+        assert_eq!((certificate.budget, plan.unit_budget().delta()), (plan.unit_budget(), 1e-6));
         assert!(certificate.is_consistent());
         for text in [certificate.to_string(), certificate.label(), certificate.fragment()] {
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -80,7 +80,7 @@ fn a_unit_of_eight_rows_is_certified_as_a_whole() {
         cheaper.epsilon = plan.epsilon();
         assert!(!cheaper.is_consistent());
         let mut one = certificate.clone();
-        one.asked = Budget::new(1.0, 1e-6).unwrap().under(neighbours);
+        one.budget = Budget::new(1.0, 1e-6).unwrap().under(neighbours);
         one.epsilon = plan.epsilon();
         assert!(one.contradiction().is_none(), "only the plan beside it tells");
     }
@@ -118,7 +118,7 @@ fn every_family_plans_for_one_row() {
         let only = ["a".to_string()];
         let encoding = Encoding::new(&schema, &columns, Some(&only), Some(target)).unwrap();
         let plan = ModelSpec::new(family).plan(&encoding, 20_000, budget).unwrap();
-        assert_eq!(plan.asked(), budget, "{family:?}");
+        assert_eq!(plan.unit_budget(), budget, "{family:?}");
         assert!(plan.epsilon() <= 0.25 && plan.epsilon() > 0.2, "{family:?} {}", plan.epsilon());
         let certificate = plan.certificate("person", Some(Key::from_seed(1).source())).unwrap();
         assert!(certificate.epsilon <= 1.0 && certificate.epsilon > 0.8, "{family:?}");

@@ -190,7 +190,7 @@ fn nonsense_in_a_plan_buys_nothing() {
     let pure = Budget::pure(1.0).unwrap();
     let plan = Convex::new(Loss::Logistic).plan(500, 3, pure).unwrap();
     assert!(edited(&plan, &|_| {}).is_ok());
-    // A choice of negative price would pay for a dear minimiser.
+    // A choice of negative price would offset an expensive minimiser.
     let negative = |file: &mut serde_json::Value| {
         file["stages"][0]["releases"][0]["add_remove"] = (-90.0).into();
         file["stages"][0]["releases"][0]["replace_one"] = (-90.0).into();

@@ -235,7 +235,7 @@ fn changed_plans_are_refused() {
     }
 }
 
-/// With another sampler a plan is another one. If that is dearer or has no price, it is refused; if it is cheaper, then the rows
+/// With another sampler a plan is another one. If that costs more or has no theorem, it is refused; if it is cheaper, then the rows
 /// are drawn by it, as the sampler that is charged is the one that runs.
 #[test]
 fn a_changed_sampler_is_the_one_that_runs_or_is_refused() {

@@ -140,7 +140,7 @@ fn a_changed_certificate_does_not_add_up() {
     assert!(model.certificate.is_consistent());
     for (k, change) in changes.iter().enumerate() {
         let mut certificate = model.certificate.clone();
-        change(certificate.tuning.as_mut().unwrap());
+        change(certificate.selection.as_mut().unwrap());
         assert!(!certificate.is_consistent(), "{k}");
     }
     let mut cheaper = model.certificate.clone();

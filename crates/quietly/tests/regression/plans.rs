@@ -10,7 +10,7 @@ use serde_json::{Value, json as of_json};
 
 use crate::common::{METHODS, RELATIONS, alike, budget, gaussian, json, plan};
 
-/// What a plan's stages cost, from the accountant and nothing else. Sampled steps are priced by their dearest, with
+/// What a plan's stages cost, from the accountant and nothing else. Sampled steps are priced by their most expensive, with
 /// choices as Gaussians by a bisection of its own: Φ(μ/2) = 1/(1 + e^(-ε/2)).
 pub(crate) fn price(sampler: Sampler, stages: &[quietly::Stage], budget: Budget) -> f64 {
     let gaussian = |range: f64| {

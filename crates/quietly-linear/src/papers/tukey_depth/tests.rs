@@ -86,7 +86,7 @@ struct Found {
     passing: f64,
 }
 
-fn search(places: &[Vec<i64>], edge: i64, m: usize, promise: Promise) -> Found {
+fn search(places: &[Vec<i64>], edge: i64, m: usize, promise: ApproximateDp) -> Found {
     let d = places[0].len();
     let terms = Terms::new(promise, d).unwrap();
     let points = lattice(d, edge);
@@ -151,7 +151,7 @@ fn every_pair_of_neighbours_is_within_epsilon_and_delta() {
     ];
     let mut worst = 0.0_f64;
     for (places, edge, m, epsilon, delta) in cases {
-        let found = search(&places, edge, m, Promise { epsilon, delta });
+        let found = search(&places, edge, m, ApproximateDp { epsilon, delta });
         println!("{m} {epsilon} {delta} {found:?}");
         assert!(found.delta <= delta, "{found:?}");
         assert!(found.distance == 1 && found.depth == 1, "{found:?}");
@@ -170,7 +170,7 @@ fn points_follow_the_law() {
     let models: Vec<Vec<i64>> =
         [[-3, 0], [-2, 1], [-1, -3], [0, 0], [0, 2], [1, 1], [2, -1], [3, 3]].map(Vec::from).into();
     let deep = Deep::new(&models, 3);
-    let mut terms = Terms::new(Promise { epsilon: 2.0, delta: 0.1 }, 2).unwrap();
+    let mut terms = Terms::new(ApproximateDp { epsilon: 2.0, delta: 0.1 }, 2).unwrap();
     let points = lattice(2, 3);
     let mut bits = Key::from_seed(5).stream("deep").bits(0).unwrap();
     let mut counts: HashMap<Vec<i64>, f64> = HashMap::new();
@@ -215,13 +215,13 @@ fn logarithms_never_fall_and_are_hardly_too_low() {
 fn an_unstable_table_is_answered_with_chance_delta_at_most() {
     for epsilon in [0.01, 0.5, 3.0, 20.0] {
         for delta in [1e-12, 1e-6, 1e-3, 0.2] {
-            let terms = Terms::new(Promise { epsilon, delta }, 5).unwrap();
+            let terms = Terms::new(ApproximateDp { epsilon, delta }, 5).unwrap();
             assert!(passes(0, &terms) <= delta, "{epsilon} {delta}");
             assert!(terms.enough == 1 || passes(1, &terms) > delta, "{epsilon} {delta}");
             let spent = 2.0 * terms.depth as f64 + terms.test as f64 + 2.0 * 1.01 * 5.0;
             assert!(spent <= epsilon * ONE && spent > epsilon * ONE - 20.0, "{epsilon}");
         }
     }
-    assert!(Terms::new(Promise { epsilon: 1e-9, delta: 0.1 }, 5).is_none());
-    assert!(Terms::new(Promise { epsilon: 1.0, delta: 0.0 }, 5).is_none());
+    assert!(Terms::new(ApproximateDp { epsilon: 1e-9, delta: 0.1 }, 5).is_none());
+    assert!(Terms::new(ApproximateDp { epsilon: 1.0, delta: 0.0 }, 5).is_none());
 }

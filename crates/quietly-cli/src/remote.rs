@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use quietly::{
     BackendInput, Charge, Checkpoint, Encoding, Error, Key, Ledger, Method, Model,
-    PartitionedTable, Plan, Run, Source, TablePart, Watch,
+    PartitionedTable, Plan, ProgressCallback, Run, Source, TablePart,
     backend::{Backend, ParquetParts, ReadSpec},
 };
 
@@ -159,7 +159,7 @@ impl There {
         (encoding, public): (&Encoding, Option<&Source>),
         unit: &str,
         (charge, threads): (Charge, usize),
-        watch: &mut Watch<'_>,
+        watch: &mut ProgressCallback<'_>,
         save: impl FnOnce(&mut Model) -> Result<(), Failure>,
     ) -> Result<Model, Failure> {
         let mut checkpoint = self.checkpoint.take();

@@ -48,11 +48,11 @@ use crate::{
 /// Noise is a function of (stream, step, coordinate). Never use the same three twice for
 /// different data. How long a draw takes depends on the noise and not on the data.
 #[derive(Clone, Copy, Debug)]
-pub struct RoundedNormal {
+pub struct RoundedGaussian {
     grid: Grid,
 }
 
-impl RoundedNormal {
+impl RoundedGaussian {
     /// Noise of standard deviation `scale` lattice units, taken as the exact value of the `f64`.
     ///
     /// # Errors
@@ -217,7 +217,7 @@ mod tests {
     fn the_fast_loop_agrees_with_exact_arithmetic() {
         let stream = Key::from_seed(3).stream("exact");
         for s in [0.25, 0.7, 3.0, 1e6 + 0.1, 2f64.powi(44) + 0.5, 2f64.powi(45)] {
-            let normal = RoundedNormal::new(s).unwrap();
+            let normal = RoundedGaussian::new(s).unwrap();
             let mut out = vec![0; 4000];
             normal.fill(&stream, 1, &mut out).unwrap();
             for (c, n) in out.iter().enumerate() {
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn same_bits_for_any_threads_and_order() {
         let stream = Key::from_seed(5).stream("threads");
-        let normal = RoundedNormal::new(2f64.powi(40)).unwrap();
+        let normal = RoundedGaussian::new(2f64.powi(40)).unwrap();
         let mut one = vec![0; 10_007];
         normal.fill(&stream, 9, &mut one).unwrap();
         for threads in [1, 2, 7] {
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn adding_cannot_overflow_and_errors_leave_nothing() {
         let stream = Key::from_seed(6).stream("add");
-        let normal = RoundedNormal::new(2f64.powi(45)).unwrap();
+        let normal = RoundedGaussian::new(2f64.powi(45)).unwrap();
         let mut noise = [0; 4];
         normal.fill(&stream, 0, &mut noise).unwrap();
         let mut sums = [i64::MAX, i64::MIN, 1 << 62, 17];
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(noise, [0; 3]);
         assert!(normal.at(&stream, 0, 1 << 48).is_err());
         for s in [f64::NAN, -1.0, 0.0, 0.2, f64::INFINITY, 1e14] {
-            assert!(RoundedNormal::new(s).is_err());
+            assert!(RoundedGaussian::new(s).is_err());
         }
     }
 
@@ -283,7 +283,7 @@ mod tests {
     fn a_seed_gives_the_same_noise_for_ever() {
         let stream = Key::from_seed(0).stream("golden");
         let mut out = [0; 4];
-        RoundedNormal::new(1e6).unwrap().fill(&stream, 0, &mut out).unwrap();
+        RoundedGaussian::new(1e6).unwrap().fill(&stream, 0, &mut out).unwrap();
         assert_eq!(out, GOLDEN);
     }
 
