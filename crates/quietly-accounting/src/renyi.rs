@@ -73,6 +73,18 @@ pub fn epsilon(event: &Event, neighbours: Neighbours, delta: f64) -> Result<f64,
     Ok(convert(&Cost::of(event, neighbours)?, delta))
 }
 
+/// What an error calls the divergence of an event without a closed form. A new event needs no arm.
+fn without_closed_form(event: &Kind) -> &'static str {
+    match event {
+        Kind::ApproximateDp { .. } => {
+            "the Rényi divergence of approximate DP, which may be infinite"
+        }
+        Kind::ObjectivePerturbation { .. } => "the Rényi divergence of a perturbed objective",
+        Kind::RandomAllocation { .. } => "the Rényi divergence of random allocation",
+        _ => "the Rényi divergence of this event",
+    }
+}
+
 /// An event made ready: what does not depend on the order is done once.
 enum Cost {
     /// D_α ≤ ρα.
@@ -139,8 +151,7 @@ impl Cost {
             }
             Kind::Composed(events) => Cost::Sum(all(events)?),
             Kind::Disjoint(events) => Cost::Worst(all(events)?),
-            // Approximate DP, objective perturbation, random allocation, and events to come.
-            _ => return refuse("the Rényi divergence of an event that has no closed form"),
+            other => return refuse(without_closed_form(other)),
         })
     }
 
