@@ -1,11 +1,13 @@
 //! Classifiers beside those of others, passes beside reading, projections.
-use std::{hint::black_box, ops::ControlFlow};
+use std::hint::black_box;
 
-use quietly::{Budget, Convex, Key, Loss, Method, Neighbours, Plan, Private, Set, Sparse, Table};
+use quietly::{
+    Budget, Convex, FitInput, Loss, Method, Neighbours, Plan, Private, Set, Sparse, Table,
+};
 
 use crate::{
     Line, best,
-    regression::{Numbers, THREADS},
+    regression::{Numbers, THREADS, options},
     rival::{Rival, find},
 };
 
@@ -37,9 +39,8 @@ fn table((rows, width): (usize, usize)) -> (Numbers, Private<Table>) {
 
 fn learn(plan: &Plan, table: &Private<Table>) -> f64 {
     best(3, || {
-        let quiet = &mut |_| ControlFlow::Continue(());
-        let found = plan.learn(table, (0.0, 1.0), Key::from_seed(1), THREADS, quiet);
-        black_box(found.expect("no row can cause an error"));
+        let fit = plan.fit(FitInput::table(table, (0.0, 1.0)), options(THREADS));
+        black_box(fit.expect("no row can cause an error"));
     })
 }
 
@@ -87,9 +88,8 @@ fn sparse_passes(shape: (usize, usize)) -> Vec<Line> {
     let sparse = Private::new(sparse);
     let learn = |plan: &Plan| {
         best(5, || {
-            let quiet = &mut |_| ControlFlow::Continue(());
-            let found = plan.learn_sparse(&sparse, (0.0, 1.0), Key::from_seed(1), THREADS, quiet);
-            black_box(found.expect("no row can cause an error"));
+            let fit = plan.fit(FitInput::sparse(&sparse, (0.0, 1.0)), options(THREADS));
+            black_box(fit.expect("no row can cause an error"));
         })
     };
     METHODS.map(|method| pass("sparse", method, shape, floor, learn)).into()

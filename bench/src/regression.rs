@@ -2,8 +2,8 @@
 use std::{hint::black_box, ops::ControlFlow, time::Instant};
 
 use quietly::{
-    Budget, Encoding, Key, Link, Method, Plan, Private, ReadOptions, Regression, Schema, Source,
-    Table,
+    Budget, Charge, Encoding, FitInput, FitOptions, Key, Link, Method, Plan, Private, ReadOptions,
+    Regression, Schema, Source, Table,
 };
 
 use crate::{
@@ -16,6 +16,11 @@ pub(crate) const THREADS: usize = 2;
 pub(crate) const SHAPES: [(usize, usize); 2] = [(1_000_000, 20), (200_000, 200)];
 /// Runs of which the fastest counts; other work on the machine comes and goes.
 pub(crate) const RUNS: usize = 9;
+
+/// A fit whose noise is the same in every run.
+pub(crate) fn options<'a>(threads: usize) -> FitOptions<'a> {
+    FitOptions::new(Charge::without_ledger(Key::from_seed(1))).threads(threads)
+}
 
 pub(crate) fn lines(rivals: &[Rival]) -> Vec<Line> {
     let mut lines = vec![];
@@ -77,7 +82,8 @@ impl Numbers {
             ControlFlow::Continue(())
         };
         let range = (-self.target_range(), self.target_range());
-        let model = plan.run(&table, range, Key::from_seed(1), threads, watch).expect("a model");
+        let options = options(threads).watch(watch);
+        let model = plan.fit(FitInput::table(&table, range), options).expect("a model");
         at.push(Instant::now());
         black_box(model);
         let parts = at.windows(2).map(|w| (w[1] - w[0]).as_secs_f64()).collect();
@@ -245,8 +251,7 @@ fn from_csv(rivals: &[Rival]) -> Vec<Line> {
         let source = Source::open([path], &ReadOptions::default()).expect("a CSV file");
         let encoding = Encoding::new(&schema, source.columns(), None, Some("y")).expect("columns");
         let table = source.read(&encoding, THREADS).expect("a table");
-        let quiet = &mut |_| ControlFlow::Continue(());
-        let model = plan.run(&table, (-20.0, 20.0), Key::from_seed(1), THREADS, quiet);
+        let model = plan.fit(FitInput::table(&table, (-20.0, 20.0)), options(THREADS));
         black_box(model.expect("a model"));
     };
     let name = format!("{rows} x {width}: CSV to model / polars read_csv");

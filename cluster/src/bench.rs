@@ -1,7 +1,7 @@
 //! `quietly-cluster bench`: what a cluster costs and carries, beside one machine, in one run.
-use std::{fs, ops::ControlFlow, path::Path, time::{Duration, Instant}};
+use std::{fs, path::Path, time::{Duration, Instant}};
 
-use quietly::{backend::{Backend, Batch, ParquetParts}, query::{Query, QuerySum}, remote::{split, Job, JobSpec, Task}, to_bytes, BackendInput, Budget, BatchDraw, Encoding, Error, Family, Key, ModelSpec, Charge, Private, Schema, Source, TablePart};
+use quietly::{backend::{Backend, Batch, ParquetParts}, query::{Query, QuerySum}, remote::{split, Job, JobSpec, Task}, to_bytes, Budget, BatchDraw, Encoding, Error, Family, FitInput, FitOptions, Key, ModelSpec, Charge, Private, Schema, Source, TablePart};
 use tokio::runtime::Handle;
 
 use crate::{relay::Engine, Bench};
@@ -150,15 +150,8 @@ fn fitted(
     rows: &mut dyn Backend,
 ) -> Result<(String, Vec<Duration>), String> {
     let mut timed = Timed { rows, times: Vec::new() };
-    let mut from = BackendInput { backend: &mut timed, public: None, allocation: None, checkpoint: None };
-    let quiet = &mut |_| ControlFlow::Continue(());
-    let model = plan.fit_on(
-        &mut from,
-        encoding,
-        "row",
-        Charge::without_ledger(Key::from_seed(1)),
-        2,
-        quiet,
-    );
-    Ok((model.map_err(|e| e.to_string())?.to_json(), timed.times))
+    let options = FitOptions::new(Charge::without_ledger(Key::from_seed(1))).threads(2);
+    let fit = plan.fit(FitInput::backend(&mut timed, encoding), options);
+    let model = fit.and_then(|fit| fit.model("row")).map_err(|e| e.to_string())?;
+    Ok((model.to_json(), timed.times))
 }

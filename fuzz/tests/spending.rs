@@ -7,14 +7,13 @@
 use std::{
     collections::HashMap,
     fs,
-    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::OnceLock,
 };
 
 use quietly::{
-    BackendInput, BatchDraw, Budget, Charge, Checkpoint, Encoding, Error, Key, Ledger, Link,
-    Method, Plan, Private, Regression, Run, Schema,
+    BatchDraw, Budget, Charge, Checkpoint, Encoding, Error, FitInput, FitOptions, Key, Ledger,
+    Link, Method, Plan, Private, Regression, Run, Schema,
     backend::{Backend, Batch},
     disk::{Fault, break_disk},
     query::{Query, QuerySum},
@@ -130,19 +129,13 @@ impl World {
         let at = checkpoint.answered();
         let asked = self.asked.entry(run.clone()).or_default();
         let mut rows = Rows { asked, at, left, trouble: None };
-        let mut from = BackendInput {
-            backend: &mut rows,
-            public: None,
-            allocation: None,
-            checkpoint: Some(checkpoint),
-        };
-        let quiet = &mut |_| ControlFlow::Continue(());
-        let fitted = plan.fit_on(&mut from, encoding, "row", charge, 1, quiet);
-        let checkpoint = from.checkpoint.take();
+        let options = FitOptions::new(charge).threads(1).checkpoint(checkpoint);
+        let fit = plan.fit(FitInput::backend(&mut rows, encoding), options);
+        let fit = fit.map(|mut fit| (fit.checkpoint.take(), fit.model("row")));
         if let Some(trouble) = rows.trouble {
             return Err(trouble);
         }
-        let Ok(model) = fitted else { return Ok(()) };
+        let Ok((checkpoint, Ok(model))) = fit else { return Ok(()) };
         let text = format!("{:?}", (model.intercept, &model.weights));
         if self.models.entry(run.clone()).or_insert_with(|| text.clone()) != &text {
             return Err("two models of one run".into());

@@ -6,7 +6,10 @@ use std::{
 };
 
 use clap::Args;
-use quietly::{Budget, Encoding, Error, Key, Link, Plan, Private, ReadOptions, Source, Table};
+use quietly::{
+    Budget, Charge, Encoding, Error, FitInput, FitOptions, Key, Link, Plan, Private, ReadOptions,
+    Source, Table,
+};
 use quietly_noise::Bits;
 
 use crate::{
@@ -274,8 +277,12 @@ pub(crate) fn run(asked: &SideBySide, screen: &mut Screen) -> Result<(), Failure
         let own = rows.pick(&order[cut..]);
         let test = test.as_ref().unwrap_or(&own);
         let train = Private::new(rows.pick(&order[..cut]));
-        let quiet = &mut |_| ControlFlow::Continue(());
-        let best = scores(link, test, &plain.run(&train, range, Key::from_seed(0), 1, quiet)?);
+        let fit = |plan: &Plan, key: Key| {
+            let options =
+                FitOptions::new(Charge::without_ledger(key)).threads(1).public(public.as_ref());
+            plan.fit(FitInput::table(&train, range), options)?.coefficients()
+        };
+        let best = scores(link, test, &fit(&plain, Key::from_seed(0))?);
         let mut results = vec![];
         for (i, cell) in cells.iter().enumerate() {
             // Noise of its own for every fit.
@@ -285,8 +292,7 @@ pub(crate) fn run(asked: &SideBySide, screen: &mut Screen) -> Result<(), Failure
                 ),
                 None => key(None)?,
             };
-            let fit = cell.plan.run_beside(&train, public.as_ref(), range, noise, 1, quiet)?;
-            results.push(scores(link, test, &fit));
+            results.push(scores(link, test, &fit(&cell.plan, noise)?));
         }
         Ok::<_, Failure>((best, results))
     });

@@ -7,8 +7,8 @@ use std::{
 
 use clap::Args;
 use quietly::{
-    AnyAlgorithm, Charge, Checkpoint, Expansion, Family, FitInput, Ledger, Link, Plan, ReadOptions,
-    Run, Schema, Source,
+    AnyAlgorithm, Charge, Checkpoint, Expansion, Family, FitInput, FitOptions, Ledger, Link, Plan,
+    ReadOptions, Run, Schema, Source,
 };
 use serde_json::{Value, json};
 
@@ -161,6 +161,8 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     inputs.extend(fit.away.file().map(Into::into));
     let public = fit.model.public.as_ref().map(|file| fit.public(file, &schema)).transpose()?;
     let (key, threads) = (key(fit.seed)?, reading.threads()?);
+    let public = public.map(|rows| rows.read_public(&encoding, threads)).transpose();
+    let public = public.map_err(quietly::Error::from)?;
     let reserved = Reserved::new(&path, &inputs, plan.model_bytes(&encoding), fit.force)?;
     if !reading.json {
         explain(&chosen, screen)?;
@@ -209,14 +211,13 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
         model.certificate.add_files(&source.file_names());
         reserved.save(model.to_json().as_bytes())
     };
+    let options =
+        FitOptions::new(charge).threads(threads).watch(&mut watch).public(public.as_ref());
     let model = match there {
-        Some(there) => {
-            let rows = (&encoding, public.as_ref());
-            there.fit((&plan, &name), rows, &schema.unit, (charge, threads), &mut watch, save)?
-        }
+        Some(there) => there.fit((&plan, &name), &encoding, &schema.unit, options, save)?,
         None => {
-            let reads = FitInput { source: &source, public: public.as_ref(), encoding: &encoding };
-            let mut model = plan.fit_from(reads, &schema.unit, charge, threads, &mut watch)?;
+            let input = FitInput::source(&source, &encoding);
+            let mut model = plan.fit(input, options)?.model(&schema.unit)?;
             save(&mut model)?;
             model
         }

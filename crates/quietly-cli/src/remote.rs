@@ -3,8 +3,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use quietly::{
-    BackendInput, Charge, Checkpoint, Encoding, Error, Key, Ledger, Method, Model,
-    PartitionedTable, Plan, ProgressCallback, Run, Source, TablePart,
+    Checkpoint, Encoding, Error, FitInput, FitOptions, Key, Ledger, Method, Model,
+    PartitionedTable, Plan, Run, Source, TablePart,
     backend::{Backend, ParquetParts, ReadSpec},
 };
 
@@ -156,10 +156,9 @@ impl There {
     pub(crate) fn fit(
         mut self,
         (plan, run): (&Plan, &str),
-        (encoding, public): (&Encoding, Option<&Source>),
+        encoding: &Encoding,
         unit: &str,
-        (charge, threads): (Charge, usize),
-        watch: &mut ProgressCallback<'_>,
+        options: FitOptions<'_>,
         save: impl FnOnce(&mut Model) -> Result<(), Failure>,
     ) -> Result<Model, Failure> {
         let mut checkpoint = self.checkpoint.take();
@@ -169,18 +168,16 @@ impl There {
         if let Some((prepared, folder)) = &self.prepared {
             prepared.claim(folder, run)?;
         }
-        let mut from = BackendInput {
-            backend: &mut *self.backend,
-            public,
-            allocation: self.prepared.as_ref().map(|(prepared, _)| &prepared.allocation),
-            checkpoint,
-        };
-        let mut model = plan.fit_on(&mut from, encoding, unit, charge, threads, watch)?;
+        let allocation = self.prepared.as_ref().map(|(prepared, _)| &prepared.allocation);
+        let input = FitInput::backend(&mut *self.backend, encoding).allocated(allocation);
+        let mut fit = plan.fit(input, options.checkpoint(checkpoint))?;
+        let checkpoint = fit.checkpoint.take();
+        let mut model = fit.model(unit)?;
         save(&mut model)?;
         if let Some((prepared, folder)) = &self.prepared {
             prepared.close(folder, run)?;
         }
-        if let Some(checkpoint) = from.checkpoint {
+        if let Some(checkpoint) = checkpoint {
             checkpoint.finish()?;
         }
         Ok(model)

@@ -3,8 +3,8 @@ mod run;
 
 fn fitting() -> Result<(), quietly::Error> {
     // README
-    use quietly::{Budget, Charge, Encoding, Key, Link, ReadOptions, Regression, Schema, Source};
-    use std::ops::ControlFlow;
+    use quietly::{Budget, Charge, Encoding, FitInput, FitOptions, Key, Link, ReadOptions};
+    use quietly::{Regression, Schema, Source};
 
     let schema = Schema::read("clinic.schema.toml")?;
     let source = Source::open(["clinic.csv"], &ReadOptions::default())?;
@@ -14,9 +14,9 @@ fn fitting() -> Result<(), quietly::Error> {
     let plan = Regression::new(Link::Linear).plan(schema.rows, encoding.width(), budget)?;
     println!("{plan}"); // nothing has been read yet
 
-    let quiet = &mut |_| ControlFlow::Continue(());
     let charge = Charge::without_ledger(Key::from_os()?); // or Ledger::pay, which adds up
-    let model = plan.fit(&source, &encoding, &schema.unit, charge, 2, quiet)?;
+    let fit = plan.fit(FitInput::source(&source, &encoding), FitOptions::new(charge))?;
+    let model = fit.model(&schema.unit)?;
     println!("{}", model.certificate);
     // README
     Ok(())

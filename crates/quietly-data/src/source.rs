@@ -202,12 +202,21 @@ impl Source {
     /// If a column does not exist or has a type that cannot be read, or if a file is damaged. No row
     /// can cause an error.
     pub fn read(&self, encoding: &Encoding, threads: usize) -> Result<Private<Table>, Error> {
+        self.read_public(encoding, threads).map(Private::new)
+    }
+
+    /// The rows of a **public** table.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn read_public(&self, encoding: &Encoding, threads: usize) -> Result<Table, Error> {
         let mut table = Table::empty(encoding.width());
         self.blocks(encoding, threads, &mut |block| {
             table.append(block);
             ControlFlow::Continue(())
         })?;
-        Ok(Private::new(table))
+        Ok(table)
     }
 
     /// Passes the rows to `each` in order, block by block, while other threads decode ahead. Memory

@@ -144,7 +144,7 @@ impl Expansion {
         }
     }
 
-    /// What it makes of public rows, row after row: what weights that [`Plan::run`] found go with.
+    /// What it makes of public rows, row after row: what the weights of [`Plan::fit`] go with.
     ///
     /// # Errors
     ///

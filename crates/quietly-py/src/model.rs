@@ -5,7 +5,9 @@ use pyo3::{
     prelude::*,
     types::{PyByteArray, PyBytes, PyDict},
 };
-use quietly::{Charge, Curves, FitInput, Places, classify, evaluate, evaluate_classes, predict};
+use quietly::{
+    Charge, Curves, FitInput, FitOptions, Places, classify, evaluate, evaluate_classes, predict,
+};
 
 use crate::{
     certificate::{self, Certificate},
@@ -57,13 +59,13 @@ impl Model {
                 None => (Charge::without_ledger(key), None),
             };
             let unit = &schema.inner.unit;
-            let fitted = watched(py, keywords.tell()?, |watch| match &mut there {
-                Some(there) => there.fit(planned, unit, (charge, threads), watch),
-                None => {
-                    let reads =
-                        FitInput { source: &table.source, public: None, encoding: &encoding };
-                    plan.fit_from(reads, unit, charge, threads, watch)
-                }
+            let fitted = watched(py, keywords.tell()?, |watch| {
+                let input = match &mut there {
+                    Some(there) => FitInput::backend(there, &encoding),
+                    None => FitInput::source(&table.source, &encoding),
+                };
+                let options = FitOptions::new(charge).threads(threads).watch(watch);
+                plan.fit(input, options)?.model(unit)
             });
             let raised = there.and_then(There::raised);
             let mut model = raised.map_or(fitted, Err)?;

@@ -6,8 +6,7 @@ use std::{
 
 use pyo3::{prelude::*, types::PyBytes};
 use quietly::{
-    BackendInput, BatchDraw, Charge, Encoding, Error, Foreign, Model, Plan, Private,
-    ProgressCallback, Sampler,
+    BatchDraw, Encoding, Error, Foreign, Plan, Private, Sampler,
     backend::{Backend, Batch, ReadSpec},
     decode_query,
     query::{Query, QuerySum},
@@ -84,19 +83,6 @@ impl There {
         // Names and types of columns are public, and refused here rather than by a worker.
         empty.source.scan(encoding, &mut |_| ControlFlow::Continue(())).map_err(raise)?;
         Ok(There { run, read: plan.reading(encoding), count, raised: None })
-    }
-
-    /// Fits them.
-    pub(crate) fn fit(
-        &mut self,
-        (plan, encoding): (&Plan, &Encoding),
-        unit: &str,
-        (charge, threads): (Charge, usize),
-        watch: &mut ProgressCallback<'_>,
-    ) -> Result<Model, Error> {
-        let mut from =
-            BackendInput { backend: self, public: None, allocation: None, checkpoint: None };
-        plan.fit_on(&mut from, encoding, unit, charge, threads, watch)
     }
 
     /// What Python answered; if it raised, that is kept.

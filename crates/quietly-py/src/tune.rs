@@ -1,6 +1,6 @@
 //! The best of a random number of trials.
 use pyo3::{prelude::*, types::PyDict};
-use quietly::{Encoding, FitInput, Tuning, Validation};
+use quietly::{Encoding, FitOptions, Tuning, Validation};
 
 use crate::{
     errors::{exception, raise},
@@ -79,9 +79,9 @@ fn tune(
         (None, None) => unreachable!("one or the other"),
     };
     let held = if public { Validation::Public(held) } else { Validation::Private(held) };
-    let reads = FitInput { source: train, public: None, encoding: &encoding };
     let (place, score, mut model) = watched(py, first.tell()?, |watch| {
-        tuning.run(reads, held, &schema.inner.unit, charge, threads, watch)
+        let options = FitOptions::new(charge).threads(threads).watch(watch);
+        tuning.run(train, &encoding, held, &schema.inner.unit, options)
     })?;
     if let Some((ledger, run)) = run {
         ledger.finish(&run);

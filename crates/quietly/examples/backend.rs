@@ -1,11 +1,11 @@
 // A backend of one's own: a table that lies in several parts gives the bits of the whole.
 //
 //     cargo run -p quietly --example backend
-use std::{error::Error, fmt::Write as _, fs, ops::ControlFlow};
+use std::{error::Error, fmt::Write as _, fs};
 
 use quietly::{
-    BackendInput, BatchDraw, Budget, Charge, Encoding, Key, Link, Private, ReadOptions, Regression,
-    Sampler, Schema, Source, Table,
+    BatchDraw, Budget, Charge, Encoding, FitInput, FitOptions, Key, Link, Private, ReadOptions,
+    Regression, Sampler, Schema, Source, Table,
     backend::{Backend, Batch, InMemory},
     query::{Query, QuerySum},
 };
@@ -53,16 +53,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let plan = Regression::new(Link::Linear).plan(3000, 1, Budget::new(1.0, 1e-6)?)?;
 
     // A fixed seed compares bits. It is for tests alone: whoever knows it can remove the noise.
-    let charge = || Charge::without_ledger(Key::from_seed(1));
-    let on_progress = &mut |_| ControlFlow::Continue(());
-    let in_memory = plan.fit(&whole, &encoding, &schema.unit, charge(), 2, on_progress)?;
+    let options = || FitOptions::new(Charge::without_ledger(Key::from_seed(1)));
+    let in_memory = plan.fit(FitInput::source(&whole, &encoding), options())?;
+    let in_memory = in_memory.model(&schema.unit)?;
 
     let part = |file| Source::open([file], &ReadOptions::default())?.read(&encoding, 2);
     let tables: Vec<Private<Table>> = files.iter().map(part).collect::<Result<_, _>>()?;
     let mut parts = Parts(tables.iter().map(|table| InMemory::new(table, 2)).collect());
-    let mut from =
-        BackendInput { backend: &mut parts, public: None, allocation: None, checkpoint: None };
-    let in_parts = plan.fit_on(&mut from, &encoding, &schema.unit, charge(), 2, on_progress)?;
+    let in_parts = plan.fit(FitInput::backend(&mut parts, &encoding), options())?;
+    let in_parts = in_parts.model(&schema.unit)?;
 
     println!("in memory: {:?}", (in_memory.intercept, &in_memory.weights));
     println!("in parts:  {:?}", (in_parts.intercept, &in_parts.weights));

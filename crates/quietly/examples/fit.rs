@@ -1,9 +1,9 @@
 // Fits a table in memory at ε = 1, beside plain least squares.
 //
 //     cargo run -p quietly --example fit
-use std::{error::Error, ops::ControlFlow};
+use std::error::Error;
 
-use quietly::{Budget, Key, Link, Private, Regression, Table};
+use quietly::{Budget, Charge, FitInput, FitOptions, Key, Link, Private, Regression, Table};
 
 const ROWS: u64 = 5000;
 
@@ -24,15 +24,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{plan}\n");
 
     // The noise comes from the operating system. `Key::from_seed` is for tests alone.
-    let key = Key::from_os()?;
-    let certificate = plan.certificate("row", Some(key.source()))?;
-    let on_progress = &mut |_| ControlFlow::Continue(());
-    let (intercept, weights) = plan.run(&table, range, key, 2, on_progress)?;
-    println!("{certificate}\n");
+    // A `Ledger` in place of `without_ledger` adds up what is spent.
+    let charge = || Ok::<_, quietly::Error>(Charge::without_ledger(Key::from_os()?));
+    let fit = plan.fit(FitInput::table(&table, range), FitOptions::new(charge()?))?;
+    println!("{}\n", fit.certificate("row")?);
+    let (intercept, weights) = fit.coefficients()?;
 
     // ε = ∞ is ordinary least squares. It has no privacy: here it shows what the noise costs.
     let plain = Regression::new(Link::Linear).plan(ROWS, 2, Budget::new(f64::INFINITY, 1e-6)?)?;
-    let (exact, exact_weights) = plain.run(&table, range, Key::from_os()?, 2, on_progress)?;
+    let fit = plain.fit(FitInput::table(&table, range), FitOptions::new(charge()?))?;
+    let (exact, exact_weights) = fit.coefficients()?;
 
     println!("              a       b  intercept");
     println!("truth     3.000  -2.000      1.000");

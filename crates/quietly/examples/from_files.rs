@@ -4,7 +4,8 @@
 use std::{error::Error, fmt::Write as _, fs, ops::ControlFlow};
 
 use quietly::{
-    Budget, Charge, Encoding, Family, Key, Model, ModelSpec, ReadOptions, Schema, Source, predict,
+    Budget, Charge, Encoding, Family, FitInput, FitOptions, Key, Model, ModelSpec, ReadOptions,
+    Schema, Source, predict,
 };
 
 /// What is public about the table. Ranges and values are known beforehand, never found in the rows.
@@ -38,9 +39,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let plan = ModelSpec::new(Family::Linear).plan(&encoding, schema.rows, budget)?;
 
     // Reads the file and adds noise. A `Ledger` in place of `without_ledger` adds up what is spent.
-    let on_progress = &mut |_| ControlFlow::Continue(());
-    let charge = Charge::without_ledger(Key::from_os()?);
-    let model = plan.fit(&source, &encoding, &schema.unit, charge, 2, on_progress)?;
+    let options = FitOptions::new(Charge::without_ledger(Key::from_os()?));
+    let fit = plan.fit(FitInput::source(&source, &encoding), options)?;
+    let model = fit.model(&schema.unit)?;
     println!("{}\n", model.certificate);
 
     // The file holds the certificate beside the weights. Reading it checks both.

@@ -1,9 +1,12 @@
 // A ledger for one table: it allows ε = 1 in all, so that the third fit at ε = 0.4 is refused.
 //
 //     cargo run -p quietly --example ledger
-use std::{error::Error, fmt::Write as _, fs, ops::ControlFlow};
+use std::{error::Error, fmt::Write as _, fs};
 
-use quietly::{Budget, Encoding, Key, Ledger, Link, ReadOptions, Regression, Run, Schema, Source};
+use quietly::{
+    Budget, Encoding, FitInput, FitOptions, Key, Ledger, Link, ReadOptions, Regression, Run,
+    Schema, Source,
+};
 
 const SCHEMA: &str = "rows = 3000\n[columns]\nx = { range = [-1, 1] }\ny = { range = [-2, 2] }";
 
@@ -26,7 +29,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut ledger = Ledger::open(&path, Some(limit))?;
 
     let plan = Regression::new(Link::Linear).plan(3000, 1, Budget::new(0.4, 1e-6)?)?;
-    let on_progress = &mut |_| ControlFlow::Continue(());
     let mut refused = None;
     for fit in 1..=3 {
         // The charge is on the disk before the first row is read, and stays if the fit fails.
@@ -39,7 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                 continue;
             }
         };
-        let model = plan.fit(&source, &encoding, &schema.unit, charge, 2, on_progress)?;
+        let input = FitInput::source(&source, &encoding);
+        let model = plan.fit(input, FitOptions::new(charge))?.model(&schema.unit)?;
         // The result is safe: this run never resumes.
         ledger.finish(&run.name)?;
         println!("fit {fit}: weight {:.2}, ε left {:.2}", model.weights[0], ledger.left().0);

@@ -1,8 +1,7 @@
 //! Differentially private learning on sensitive tables: plan, release, prove.
 //!
 //! ```
-//! use quietly::{Budget, Key, Link, Private, Regression, Table};
-//! use std::ops::ControlFlow;
+//! use quietly::{Budget, Charge, FitInput, FitOptions, Key, Link, Private, Regression, Table};
 //!
 //! // Two thousand rows of y = 3x + 1 (nearly), features within [-1, 1].
 //! let x: Vec<f64> = (0..2000).map(|i| f64::from(i % 200) / 100.0 - 1.0).collect();
@@ -14,8 +13,9 @@
 //! assert!(plan.epsilon() <= 1.0);
 //!
 //! // One run through the releaser. Targets are known to lie within [-10, 10].
-//! let quiet = &mut |_| ControlFlow::Continue(());
-//! let (intercept, weights) = plan.run(&table, (-10.0, 10.0), Key::from_os()?, 2, quiet)?;
+//! let charge = Charge::without_ledger(Key::from_os()?);
+//! let fit = plan.fit(FitInput::table(&table, (-10.0, 10.0)), FitOptions::new(charge))?;
+//! let (intercept, weights) = fit.coefficients()?;
 //! assert!((weights[0] - 3.0).abs() < 1.0 && (intercept - 1.0).abs() < 1.0);
 //! # Ok::<(), quietly::Error>(())
 //! ```
@@ -26,7 +26,8 @@
 //!   rows of numbers of them.
 //! * [`ModelSpec`] is any of these models with its parameters; [`ModelSpec::plan`] plans it.
 //! * [`Regression::plan`] makes a [`Plan`]: every question that will be put to the data, and its price.
-//! * [`Plan::fit`] reads the table and gives a [`Model`] with its [`Certificate`].
+//! * [`Plan::fit`] takes the rows as [`FitInput`], wherever they are, and [`FitOptions`]; [`FitOutput::model`] is the
+//!   [`Model`] with its [`Certificate`].
 //! * [`Model::label`] is that certificate as one HTML page, for people who did not make the model.
 //! * [`Expansion`] makes many features of few, by splines or waves, for any of these plans.
 //! * [`predict`] and [`evaluate`] use it, [`classify`] and [`evaluate_classes`] if it is a classifier.
@@ -36,8 +37,8 @@
 //!   was charged to a ledger, or deliberately was not.
 //! * [`Tuning`] chooses among candidates at one price.
 //! * [`audit`] attacks plans and mechanisms on made-up tables: a lower bound on ε, beside the proven upper one.
-//! * [`Backend`](backend::Backend) sums a [`Query`](query::Query) over the rows of a table: [`Plan::fit_on`] runs on any
-//!   backend, [`PartitionedTable`] tables are grouped by secret step so that a run reads them once, and a [`Checkpoint`] lets a run resume.
+//! * [`Backend`](backend::Backend) sums a [`Query`](query::Query) over the rows of a table: [`FitInput::backend`] takes any,
+//!   [`PartitionedTable`] tables are grouped by secret step so that a run reads them once, and a [`Checkpoint`] lets a run resume.
 //! * [`Error`] is the error of models and tables. Budgets, ledgers and certificates have [`CoreError`], which turns into it.
 //!
 //! # What is promised
@@ -108,7 +109,7 @@ pub use crate::{
     model::{Affine, Classified, Model, certificate_from_json},
     moments::Moments,
     partial_dependence::{ColumnCurves, Curves, Places},
-    plan::{BackendInput, Convex, FitInput, Plan, PlanRecord, Regression},
+    plan::{Convex, FitInput, FitOptions, FitOutput, Plan, PlanRecord, Regression},
     queries::decode_query,
     spec::{
         Family, ModelSpec, PARAMETERS, ParameterGroup, ParameterInfo, ParameterKind,

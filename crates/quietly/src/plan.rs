@@ -21,18 +21,24 @@ use crate::{
     model::{unique::Unique, v3},
 };
 
-pub use self::{backend::BackendInput, convex::Convex, regression::Regression, run::FitInput};
+pub(crate) use self::fit::watching;
+pub use self::{
+    convex::Convex,
+    fit::{FitInput, FitOptions, FitOutput},
+    regression::Regression,
+};
 
 mod backend;
 mod convex;
 mod display;
 mod expansion;
+mod fit;
 mod kan;
 mod regression;
 mod run;
 mod source;
 #[cfg(test)]
-mod test_support;
+pub(crate) mod test_support;
 
 /// A planned fit: printable, comparable, and complete.
 ///

@@ -24,7 +24,7 @@ use quietly_noise::Bits;
 use crate::{
     evaluate::{evaluate, evaluate_classes, evaluate_classes_privately, evaluate_privately},
     model::Model,
-    plan::{FitInput, Plan},
+    plan::{FitInput, FitOptions, Plan, watching},
     spec::ModelSpec,
 };
 
@@ -135,13 +135,16 @@ impl Tuning {
     /// As [`Plan::fit`]. No row can cause one.
     pub fn run(
         &self,
-        reads: FitInput<'_>,
+        train: &Source,
+        encoding: &Encoding,
         validation: Validation<'_>,
         unit_of_privacy: &str,
-        charge: Charge,
-        threads: usize,
-        watch: &mut ProgressCallback<'_>,
+        options: FitOptions<'_>,
     ) -> Result<(usize, f64, Model), Error> {
+        let FitOptions { charge, threads, watch, public: public_rows, checkpoint } = options;
+        let want = "left out: trials are not resumed";
+        Error::ensure(checkpoint.is_none(), "checkpoint", want, "given")?;
+        let mut watch = watching(watch);
         let public = matches!(validation, Validation::Public(_));
         let want = "as it was planned: of public rows, or of private ones";
         let same = public == self.tuned.score_noise.is_none();
@@ -158,14 +161,11 @@ impl Tuning {
                 |what: &[u8]| Charge::without_ledger(key.bound_to([what, &trial.to_le_bytes()]));
             // How many trials there were is secret: only whether to go on is asked, and nothing told.
             let mut quiet = |_: Progress| watch(Progress { doing: "trying", done: 0, of: 1 });
-            let model = self.plans[place].fit_from(
-                reads,
-                unit_of_privacy,
-                own(b"trial"),
-                threads,
-                &mut quiet,
-            )?;
-            let score = self.score(&model, validation, own(b"score"), threads, watch)?;
+            let input = FitInput::source(train, encoding);
+            let options = FitOptions::new(own(b"trial")).threads(threads);
+            let options = options.watch(&mut quiet).public(public_rows);
+            let model = self.plans[place].fit(input, options)?.model(unit_of_privacy)?;
+            let score = self.score(&model, validation, own(b"score"), threads, &mut watch)?;
             let score = if score.is_nan() { f64::NEG_INFINITY } else { score };
             // Equals are told apart by a number that depends on nothing.
             let rank = (score, bits.word()?);

@@ -6,11 +6,11 @@
 //!
 //! A change that is meant to change bits records them anew, and says so in its commit:
 //! `QUIETLY_GOLDEN=record cargo test -p quietly --test golden_bits`. Recorded on x86-64 Linux.
-use std::{fmt::Write as _, fs, ops::ControlFlow, path::Path};
+use std::{fmt::Write as _, fs, path::Path};
 
 use quietly::{
-    Budget, Charge, Encoding, Family, FitInput, Key, Method, Model, ModelSpec, Neighbours, Plan,
-    ReadOptions, Schema, Source,
+    Budget, Charge, Encoding, Family, FitInput, FitOptions, Key, Method, Model, ModelSpec,
+    Neighbours, Plan, ReadOptions, Schema, Source,
 };
 use serde_json::Value;
 
@@ -101,11 +101,11 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn fit(&self, plan: &Plan, encoding: &Encoding, threads: usize) -> Result<Model, String> {
-        let reads = FitInput { source: self.source, public: Some(self.source), encoding };
+        let public = self.source.read_public(encoding, 1).unwrap();
         let charge = Charge::without_ledger(Key::from_seed(7));
-        let quiet = &mut |_| ControlFlow::Continue(());
-        plan.fit_from(reads, "row", charge, threads, quiet)
-            .map_err(|error| error.code().to_string())
+        let options = FitOptions::new(charge).threads(threads).public(&public);
+        let fit = plan.fit(FitInput::source(self.source, encoding), options);
+        fit.and_then(|fit| fit.model("row")).map_err(|error| error.code().to_string())
     }
 
     /// One line: what came of a request.

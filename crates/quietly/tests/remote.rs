@@ -1,10 +1,10 @@
 //! Tables in parts, grouped by step beforehand, and runs that are interrupted and resume.
-use std::{collections::BTreeSet, fs, ops::ControlFlow, path::Path, sync::Arc};
+use std::{collections::BTreeSet, fs, path::Path, sync::Arc};
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 use parquet::{arrow::ArrowWriter, file::properties::WriterProperties};
 use quietly::{
-    BackendInput, BatchDraw, Budget, Charge, Checkpoint, Encoding, Error, Family, FitInput, Key,
+    BatchDraw, Budget, Charge, Checkpoint, Encoding, Error, Family, FitInput, FitOptions, Key,
     Link, Method, Model, ModelSpec, Neighbours, PartitionedTable, Plan, Private, Regression,
     Sampler, Schema, Source, TablePart,
     backend::{Backend, Batch, ParquetParts},
@@ -82,9 +82,12 @@ fn fit(
     checkpoint: Option<Checkpoint>,
     seed: u64,
 ) -> Result<Model, Error> {
-    let mut from = BackendInput { backend, public: None, allocation: None, checkpoint };
-    let quiet = &mut |_| ControlFlow::Continue(());
-    plan.fit_on(&mut from, encoding, "row", Charge::without_ledger(Key::from_seed(seed)), 2, quiet)
+    let options = options(seed).checkpoint(checkpoint);
+    plan.fit(FitInput::backend(backend, encoding), options)?.model("row")
+}
+
+fn options<'a>(seed: u64) -> FitOptions<'a> {
+    FitOptions::new(Charge::without_ledger(Key::from_seed(seed))).threads(2)
 }
 
 fn in_parts(source: &Source, plan: &Plan, encoding: &Encoding) -> ParquetParts {
@@ -146,14 +149,12 @@ fn rows_in_parts_give_the_bits_of_rows_in_memory() {
     let encoding = encoding(&source);
     let mut methods = BTreeSet::new();
     for (name, plan) in sum_plans(&encoding) {
-        let quiet = &mut |_| ControlFlow::Continue(());
-        let charge = || Charge::without_ledger(Key::from_seed(3));
-        let reads = FitInput { source: &source, public: Some(&source), encoding: &encoding };
-        let whole = plan.fit_from(reads, "row", charge(), 2, quiet).unwrap();
+        let public = source.read_public(&encoding, 2).unwrap();
+        let run =
+            |input| plan.fit(input, options(3).public(&public)).unwrap().model("row").unwrap();
+        let whole = run(FitInput::source(&source, &encoding));
         let mut backend = in_parts(&source, &plan, &encoding);
-        let (public, checkpoint) = (Some(&source), None);
-        let mut from = BackendInput { backend: &mut backend, public, allocation: None, checkpoint };
-        let parts = plan.fit_on(&mut from, &encoding, "row", charge(), 2, quiet).unwrap();
+        let parts = run(FitInput::backend(&mut backend, &encoding));
         assert_eq!(whole.to_json(), parts.to_json(), "{name}");
         methods.insert(name.split(' ').take(2).collect::<Vec<_>>().join(" "));
     }
@@ -188,20 +189,22 @@ fn only_what_is_drawn_anew_in_every_step_is_resumed() {
             continue;
         }
         resumable += 1;
-        let quiet = &mut |_| ControlFlow::Continue(());
-        let mut run = |until: usize, checkpoint: Option<Checkpoint>| {
+        let public = source.read_public(&encoding, 2).unwrap();
+        let run = |until: usize, checkpoint: Option<Checkpoint>| {
             let mut parts = in_parts(&source, &plan, &encoding);
             let mut tired = Tired { rows: &mut parts, asked: 0, until };
-            let (public, backend) = (Some(&source), &mut tired);
-            let mut from = BackendInput { backend, public, allocation: None, checkpoint };
-            let charge = Charge::without_ledger(Key::from_seed(3));
-            plan.fit_on(&mut from, &encoding, "row", charge, 2, quiet)
+            let options = options(3).public(&public).checkpoint(checkpoint);
+            plan.fit(FitInput::backend(&mut tired, &encoding), options)?.model("row")
         };
         let whole = run(usize::MAX, None).unwrap();
         run(3, Some(open())).unwrap_err();
         assert!(open().answered() > 0, "{name}");
         let resumed = run(usize::MAX, Some(open())).unwrap();
         assert_eq!(whole.to_json(), resumed.to_json(), "{name}");
+        // The checkpoint replies for rows in memory, too.
+        let memory = FitInput::source(&source, &encoding);
+        let again = plan.fit(memory, options(3).public(&public).checkpoint(open())).unwrap();
+        assert_eq!(whole.to_json(), again.model("row").unwrap().to_json(), "{name}");
         open().finish().unwrap();
         for left in ["checkpoint", "checkpoint.head", "checkpoint.done"] {
             _ = fs::remove_file(folder.path().join(left));
@@ -354,10 +357,8 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
     let source = table(folder.path(), 6000);
     let (encoding, plan) = (encoding(&source), plan(Method::OnePass));
     assert_eq!(plan.method(), Method::OnePass);
-    let quiet = &mut |_| ControlFlow::Continue(());
-    let whole = plan
-        .fit(&source, &encoding, "row", Charge::without_ledger(Key::from_seed(3)), 2, quiet)
-        .unwrap();
+    let whole = plan.fit(FitInput::source(&source, &encoding), options(3)).unwrap();
+    let whole = whole.model("row").unwrap();
     let place = folder.path().join("prepared");
     let prepare = |key: &Key, place: &Path| {
         let (prepared, preparing, parts) =
@@ -375,22 +376,16 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
     assert_eq!(steps.iter().flatten().map(TablePart::rows).sum::<u64>(), 6000);
     let mut rows = ParquetParts::new(steps, plan.reading(&encoding), 2);
     let mut run = |plan: &Plan| {
-        let allocation = Some(&prepared.allocation);
-        let mut from =
-            BackendInput { backend: &mut rows, public: None, allocation, checkpoint: None };
-        plan.fit_on(
-            &mut from,
-            &encoding,
-            "row",
-            Charge::without_ledger(Key::from_seed(3)),
-            2,
-            &mut |_| ControlFlow::Continue(()),
-        )
+        let input = FitInput::backend(&mut rows, &encoding);
+        plan.fit(input.allocated(Some(&prepared.allocation)), options(3))?.model("row")
     };
     let model = run(&plan).unwrap();
     assert_eq!((model.intercept, &model.weights), (whole.intercept, &whole.weights));
     assert_eq!(model.certificate.allocation.as_ref(), Some(&prepared.allocation));
     assert!(model.certificate.is_consistent());
+    // Rows that were not partitioned do not get the allocation into their certificate.
+    let input = FitInput::source(&source, &encoding).allocated(Some(&prepared.allocation));
+    assert!(plan.fit(input, options(3)).unwrap_err().to_string().contains("allocation"));
     // Another number of steps is another theorem.
     let other = Regression::new(Link::Linear).method(Method::OnePass).steps(13);
     let other = other.plan(6000, 3, Budget::new(2.0, 1e-6).unwrap()).unwrap();
@@ -405,11 +400,8 @@ fn a_prepared_table_gives_the_bits_of_one_pass() {
     for (plan, rows, allocation) in
         [(&sampled, &mut grouped, None), (&plan, &mut whole_table, Some(&prepared.allocation))]
     {
-        let (public, checkpoint) = (None, None);
-        let mut from = BackendInput { backend: rows, public, allocation, checkpoint };
-        let quiet = &mut |_| ControlFlow::Continue(());
-        let charge = Charge::without_ledger(Key::from_seed(3));
-        let error = plan.fit_on(&mut from, &encoding, "row", charge, 2, quiet).unwrap_err();
+        let input = FitInput::backend(rows, &encoding).allocated(allocation);
+        let error = plan.fit(input, options(3)).unwrap_err();
         assert!(error.to_string().contains("grouped"), "{error}");
     }
 

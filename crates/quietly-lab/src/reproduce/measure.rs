@@ -1,8 +1,8 @@
 //! Many fits of drawn tables, and their results.
-use std::ops::ControlFlow;
 
 use quietly::{
-    AnyAlgorithm, Budget, Clip, Key, Link, Mechanism, Method, Neighbours, Plan, Sampler, svg::Point,
+    AnyAlgorithm, Budget, Charge, Clip, FitInput, FitOptions, FitOutput, Key, Link, Mechanism,
+    Method, Neighbours, Plan, Sampler, svg::Point,
 };
 use quietly_cli::{
     error::Failure,
@@ -188,14 +188,10 @@ impl Scores {
                 let public = asked[i].1.needs_public_rows().then_some(&world.public);
                 // Noise of its own for every fit.
                 let noise = (seed << 40) + (turn << 20) + i as u64;
-                let fit = plan.run_beside(
-                    &world.table,
-                    public,
-                    fields[*at].setting.range(),
-                    Key::from_seed(noise),
-                    1,
-                    &mut |_| ControlFlow::Continue(()),
-                );
+                let charge = Charge::without_ledger(Key::from_seed(noise));
+                let options = FitOptions::new(charge).threads(1).public(public);
+                let input = FitInput::table(&world.table, fields[*at].setting.range());
+                let fit = plan.fit(input, options).and_then(FitOutput::coefficients);
                 risks.push((i, fit.map(|(b, w)| world.risks(b, &w)).map_err(|e| e.to_string())));
             }
             Ok::<_, Failure>(risks)

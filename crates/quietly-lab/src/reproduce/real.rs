@@ -1,9 +1,9 @@
 //! Real, public tables: the protocol that private regressions are compared with.
 //!
 //! Splits of 80 and 20 by seed; features standardised by the training part and clamped to [-3, 3]; δ = 1e-5, add-remove.
-use std::{ops::ControlFlow, path::Path};
+use std::path::Path;
 
-use quietly::{Budget, Key, Link, Method};
+use quietly::{Budget, Charge, FitInput, FitOptions, Key, Link, Method, Plan};
 use quietly_cli::{
     error::Failure,
     terminal::Progress,
@@ -108,15 +108,18 @@ fn measure(
     let range = if link == Link::Linear { (-10.0, 10.0) } else { (-12.0, 12.0) };
     let found = trial::all(&turns, threads, &|_| (), |turn| {
         let split = table.split(link, seed.wrapping_mul(1_000_003) + turn)?;
-        let quiet = &mut |_| ControlFlow::Continue(());
-        let (b, w) = plain.run(&split.private, range, Key::from_seed(0), 1, quiet)?;
+        let fit = |plan: &Plan, public, seed| {
+            let charge = Charge::without_ledger(Key::from_seed(seed));
+            let options = FitOptions::new(charge).threads(1).public(public);
+            plan.fit(FitInput::table(&split.private, range), options)?.coefficients()
+        };
+        let (b, w) = fit(&plain, None, 0)?;
         let best = losses(&split.test, link, b, &w).1;
         let mut values = vec![];
         for (i, (entrant, plan)) in plans.iter().enumerate() {
             let Ok(plan) = plan else { continue };
             let public = entrant.needs_public_rows().then_some(&split.public);
-            let key = Key::from_seed((seed << 40) + (turn << 20) + i as u64);
-            let Ok((b, w)) = plan.run_beside(&split.private, public, range, key, 1, quiet) else {
+            let Ok((b, w)) = fit(plan, public, (seed << 40) + (turn << 20) + i as u64) else {
                 continue;
             };
             let (loss, r2) = losses(&split.test, link, b, &w);

@@ -4,7 +4,10 @@
 //! chances of a hit and of a false alarm are then limited by Clopper and Pearson's exact bounds, and with them ε: any
 //! (ε, δ)-private mechanism has P(hit) ≤ e^ε P(false alarm) + δ, whatever the test, in both directions.
 use quietly_accounting::Neighbours;
-use quietly_core::progress::{ProgressCallback, report};
+use quietly_core::{
+    charge::Charge,
+    progress::{ProgressCallback, report},
+};
 use quietly_data::{Private, Table};
 use quietly_engine::error::Error;
 use quietly_noise::Key;
@@ -14,7 +17,7 @@ use super::{
     confidence::{chance_above, chance_below, quantile},
     synthetic::{Group, World},
 };
-use crate::plan::Plan;
+use crate::plan::{FitInput, FitOptions, Plan};
 
 /// The chance that an audit accuses a mechanism which keeps its promise, at most.
 pub const FALSE_ACCUSATION: f64 = 1e-3;
@@ -152,7 +155,7 @@ pub fn canary(
 ///
 /// # Errors
 ///
-/// As [`canary`] and [`Plan::run`].
+/// As [`canary`] and [`Plan::fit`].
 pub fn canary_in_fits(
     plan: &Plan,
     runs: u64,
@@ -179,10 +182,9 @@ pub fn canary_in_fits(
     let score = |with: bool, run: u64| {
         let mut words = seeds.bits(2 * run + u64::from(with))?;
         let key = Key::from_seed(words.word()?);
-        let quiet = &mut |_| std::ops::ControlFlow::Continue(());
-        let table = &tables[usize::from(with)];
-        let (intercept, weights) =
-            plan.run_beside(table, Some(&public), world.range(), key, 1, quiet)?;
+        let input = FitInput::table(&tables[usize::from(with)], world.range());
+        let options = FitOptions::new(Charge::without_ledger(key)).threads(1).public(&public);
+        let (intercept, weights) = plan.fit(input, options)?.coefficients()?;
         Ok(intercept + bound.iter().zip(weights).map(|(x, w)| x * w).sum::<f64>())
     };
     canary(&claim, runs, score, watch)

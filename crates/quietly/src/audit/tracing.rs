@@ -10,7 +10,10 @@
 //! more than is claimed for a replaced row, and the member is now one stranger among n + 1, so that it scores above the
 //! k-th of the others with chance k/(n + 1) at most. With the member in place the chance is at most hits(k/(n + 1)).
 use quietly_accounting::Neighbours;
-use quietly_core::progress::{ProgressCallback, report};
+use quietly_core::{
+    charge::Charge,
+    progress::{ProgressCallback, report},
+};
 use quietly_data::Private;
 use quietly_engine::error::Error;
 use quietly_noise::Key;
@@ -20,7 +23,7 @@ use super::{
     confidence::{mean_below, moments},
     synthetic::{Group, World},
 };
-use crate::plan::Plan;
+use crate::plan::{FitInput, FitOptions, Plan};
 
 /// What tracing found.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,7 +83,7 @@ impl Tracing {
 /// # Errors
 ///
 /// [`Error::Parameter`] unless there are from 20 to a million models and at least 2 rows; [`Error::Accounting`] where nothing is
-/// proven for a replaced row; as [`Plan::run`].
+/// proven for a replaced row; as [`Plan::fit`].
 pub fn tracing(
     plan: &Plan,
     models: u64,
@@ -105,9 +108,9 @@ pub fn tracing(
         let strangers = world.draw(Group::Strangers, model, plan.rows())?;
         let table = Private::new(members.clone().into_table());
         let key = Key::from_seed(seeds.bits(model)?.word()?);
-        let quiet = &mut |_| std::ops::ControlFlow::Continue(());
-        let (intercept, weights) =
-            plan.run_beside(&table, Some(&public), world.range(), key, 1, quiet)?;
+        let options = FitOptions::new(Charge::without_ledger(key)).threads(1).public(&public);
+        let fit = plan.fit(FitInput::table(&table, world.range()), options)?;
+        let (intercept, weights) = fit.coefficients()?;
         let members = world.scores(&members, intercept, &weights);
         let mut strangers = world.scores(&strangers, intercept, &weights);
         let ((inside, spread), (outside, deviation)) = (moments(&members), moments(&strangers));

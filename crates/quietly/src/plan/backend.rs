@@ -1,16 +1,12 @@
-//! Running a plan on any backend: rows in parts, on other machines, or both.
+//! Which plans run on which backend: rows in parts, on other machines, or both.
 use quietly_core::{
     allocation::Allocation,
-    charge::Charge,
-    checkpoint::Checkpoint,
     mechanism::{Mechanism, PlannedRelease, Sampler},
-    progress::ProgressCallback,
-    release::Releaser,
 };
-use quietly_data::{Encoding, Source};
+use quietly_data::Encoding;
 use quietly_engine::{
     algorithm::{Access, Algorithm},
-    backend::{Backend, ReadSpec},
+    backend::ReadSpec,
     error::Error,
     expansion::Expansion,
 };
@@ -18,19 +14,7 @@ use quietly_kan::NetworkNoise;
 use quietly_linear::papers::Noise;
 
 use super::Plan;
-use crate::{any_algorithm::AnyAlgorithm, methods::Method, model::Model};
-
-/// The rows of a backend, and what is known about them.
-pub struct BackendInput<'a> {
-    /// The rows.
-    pub backend: &'a mut dyn Backend,
-    /// A public table of the same columns, for algorithms that take thresholds from one.
-    pub public: Option<&'a Source>,
-    /// How records came to their steps, where each is in one.
-    pub allocation: Option<&'a Allocation>,
-    /// Where what is released is written down, so that a run which is broken off can go on.
-    pub checkpoint: Option<Checkpoint>,
-}
+use crate::{any_algorithm::AnyAlgorithm, methods::Method};
 
 impl Plan {
     /// How rows are to be read for this plan.
@@ -131,69 +115,15 @@ impl Plan {
         }
     }
 
-    /// Whether the rows of a backend are grouped as the allocation says, which the certificate records: groups that nobody
-    /// records, or that are drawn by the run, are not those of a partitioned table.
-    fn check_backend(&self, from: &BackendInput<'_>) -> Result<(), Error> {
-        let groups = from.backend.groups();
-        let recorded = from.allocation.map(|allocation| allocation.steps);
+    /// Whether the rows of a backend are grouped as the allocation says, which the certificate records: unrecorded groups, or
+    /// groups that the run draws, are not those of a partitioned table.
+    pub(super) fn check_groups(
+        &self,
+        groups: Option<u64>,
+        allocation: Option<&Allocation>,
+    ) -> Result<(), Error> {
+        let recorded = allocation.map(|allocation| allocation.steps);
         let fits = groups == recorded || self.sampler() == Sampler::FullBatch;
         Error::ensure(fits, "table", "grouped as its allocation says", "grouped otherwise")
-    }
-
-    /// Fits the rows of a backend, and writes its certificate. The checkpoint is left behind, with all that was released.
-    ///
-    /// # Errors
-    ///
-    /// As [`check_sums`](Self::check_sums); [`Error::Parameter`] if rows are not in as many steps as planned; whatever the
-    /// backend fails with; [`Error::Interrupted`] if `watch` says so.
-    pub fn fit_on(
-        &self,
-        from: &mut BackendInput<'_>,
-        encoding: &Encoding,
-        unit_of_privacy: &str,
-        charge: Charge,
-        threads: usize,
-        watch: &mut ProgressCallback<'_>,
-    ) -> Result<Model, Error> {
-        self.check_sums()?;
-        assert_eq!(encoding.width(), self.inputs(), "the planned number of features");
-        self.suits(from.allocation)?;
-        self.check_backend(from)?;
-        if from.checkpoint.is_some() {
-            self.check_resumable(from.allocation)?;
-        }
-        if let Some(checkpoint) = &mut from.checkpoint {
-            let want = "that of a run of this plan";
-            Error::ensure(
-                checkpoint.is_of(&self.identity()),
-                "checkpoint",
-                want,
-                "that of another plan",
-            )?;
-            checkpoint.begin()?;
-        }
-        let (target, range) = self.target(encoding)?;
-        let key = charge.spend(self.unit_budget())?;
-        let origin = Some(key.source());
-        let mut releaser =
-            Releaser::new(key, self.stages(), threads).with_checkpoint(from.checkpoint.take());
-        // What was released in answer to a query that is broken off has gone nowhere, and is forgotten.
-        let public = match from.public {
-            Some(public) => Some(self.public_rows(public, encoding, threads)?),
-            None => None,
-        };
-        let rows = &mut *from.backend;
-        let fitted = self.fit_backend(&mut releaser, rows, public.as_ref(), range, watch)?;
-        let rows_used = releaser.rows_used;
-        // The last page is on the disk before anybody has the model.
-        from.checkpoint = releaser.close()?;
-        let mut certificate = self.certificate(unit_of_privacy, origin)?;
-        certificate.rows_used = rows_used;
-        if let (Sampler::RandomAllocation { .. }, Some(allocation)) =
-            (self.sampler(), from.allocation)
-        {
-            certificate.record(allocation);
-        }
-        Ok(Model::new(self.record(), target.name, encoding.clone(), fitted, certificate))
     }
 }

@@ -71,7 +71,7 @@ impl Regression {
         Regression { parameters: Parameters { radius: Some(radius), ..self.parameters }, ..self }
     }
 
-    /// The same with thresholds from public rows, which [`Plan::run`] is then given.
+    /// The same with thresholds from public rows, which [`Plan::fit`] is then given.
     #[must_use]
     pub fn with_public_rows(self) -> Self {
         Regression { parameters: Parameters { public: true, ..self.parameters }, ..self }

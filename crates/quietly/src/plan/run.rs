@@ -1,246 +1,190 @@
-//! Running a plan: from a table to weights, from a file to a model.
-use std::ops::ControlFlow;
-
+//! Running a plan: from rows, wherever they are, to released parameters.
 use quietly_core::{
-    charge::Charge,
+    checkpoint::Checkpoint,
     progress::{Progress, ProgressCallback, report},
     release::Releaser,
 };
-use quietly_data::{Encoding, Private, Source, Sparse, Table, Target};
+use quietly_data::{Encoding, Table, Target};
 use quietly_engine::{
     algorithm::{Algorithm, Run},
     backend::{Backend, Borrowed, InMemory, Spilled},
     error::Error,
 };
-use quietly_glm::Weights;
-use quietly_kan::KanModel;
-use quietly_noise::Key;
 
-use super::Plan;
-use crate::{
-    any_algorithm::{AnyAlgorithm, Fitted},
-    model::Model,
+use super::{
+    Plan,
+    fit::{FitInput, FitOptions, FitOutput, InputRows, watching},
 };
+use crate::any_algorithm::{AnyAlgorithm, Fitted};
 
 /// Bytes of a table in memory that may be copied: what a reader holds of a file at one time.
 const SMALL: f64 = 24e6;
 
-/// What a fit reads.
-#[derive(Clone, Copy)]
-pub struct FitInput<'a> {
-    /// The private table.
-    pub source: &'a Source,
-    /// A public table of the same columns, for methods that take thresholds from one.
-    pub public: Option<&'a Source>,
-    /// How a row of either becomes numbers.
-    pub encoding: &'a Encoding,
-}
-
 impl Plan {
-    /// Fits a table in memory. Its targets are moved by `range`, the public range of the target.
+    /// Fits rows, wherever they are, within what was charged. The one way to run a plan.
     ///
-    /// Returns the intercept and the weights: of the features as the table has them, or as the plan expands them.
+    /// ```
+    /// use quietly::{Budget, Charge, FitInput, FitOptions, Key, Link, Private};
+    /// use quietly::{Regression, Table};
+    ///
+    /// let table = Private::new(Table::new(1, vec![0.5, -0.5], vec![1.0, -1.0]));
+    /// let plan = Regression::new(Link::Linear).plan(2, 1, Budget::new(1.0, 1e-5)?)?;
+    /// let charge = Charge::without_ledger(Key::from_os()?);
+    /// let fit = plan.fit(FitInput::table(&table, (-1.0, 1.0)), FitOptions::new(charge))?;
+    /// println!("{}", fit.certificate("person")?);
+    /// let (intercept, weights) = fit.coefficients()?;
+    /// # assert!(intercept.is_finite() && weights.len() == 1);
+    /// # Ok::<(), quietly::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Interrupted`] if `watch` says so; [`Error::Noise`] if there is no randomness; [`Error::Parameter`] if the plan is
-    /// not of a regression. No row can cause an error.
+    /// [`Error::Interrupted`] if `watch` says so; [`Error::Noise`] if there is no randomness; [`Error::Data`] if a file cannot
+    /// be read; whatever a backend fails with; [`Error::Parameter`] if the plan costs more than was charged, or rows, public rows
+    /// or checkpoint do not go with it. No row can cause an error.
     ///
     /// # Panics
     ///
-    /// If the table does not have the planned number of features, before any expansion.
-    pub fn run(
-        &self,
-        table: &Private<Table>,
-        range: (f64, f64),
-        key: Key,
-        threads: usize,
-        watch: &mut ProgressCallback<'_>,
-    ) -> Result<(f64, Vec<f64>), Error> {
-        self.run_beside(table, None, range, key, threads, watch)
+    /// If rows do not have the planned number of features, before any expansion.
+    pub fn fit<'a>(
+        &'a self,
+        input: FitInput<'a>,
+        options: FitOptions<'_>,
+    ) -> Result<FitOutput<'a>, Error> {
+        let FitOptions { charge, threads, watch, public, mut checkpoint } = options;
+        let range = self.check_input(&input)?;
+        if let Some(checkpoint) = &mut checkpoint {
+            self.begin(checkpoint, &input)?;
+        }
+        let key = charge.spend(self.unit_budget())?;
+        let randomness = self.budget().is_private().then_some(key.source());
+        let expander = self.expander()?;
+        let expanded =
+            expander.zip(public).map(|(expander, table)| expander.public_table(table, threads));
+        let public = expanded.as_ref().or(public);
+        let mut releaser = Releaser::new(key, self.stages(), threads).with_checkpoint(checkpoint);
+        let (encoding, allocation) = (input.encoding(), input.allocation);
+        let fitted = self.run(input.rows, public, &mut releaser, range, &mut watching(watch))?;
+        let rows_used = releaser.rows_used;
+        // The last page is on the disk before the caller has the model.
+        let checkpoint = releaser.close()?;
+        let plan = self;
+        Ok(FitOutput { plan, fitted, encoding, allocation, randomness, rows_used, checkpoint })
     }
 
-    /// The same, beside a public table of the same columns.
-    ///
-    /// # Errors
-    ///
-    /// As [`run`](Self::run), and [`Error::Parameter`] if the plan takes thresholds from public rows and there are none.
-    ///
-    /// # Panics
-    ///
-    /// As [`run`](Self::run).
-    pub fn run_beside(
-        &self,
-        table: &Private<Table>,
-        public: Option<&Table>,
-        range: (f64, f64),
-        key: Key,
-        threads: usize,
-        watch: &mut ProgressCallback<'_>,
-    ) -> Result<(f64, Vec<f64>), Error> {
-        let want = "one of a regression; use Plan::learn for others";
-        Error::ensure(self.is_regression(), "plan", want, self.link().name())?;
-        let releaser = &mut Releaser::new(key, self.stages(), threads);
-        let learnt = self.fit_table(releaser, table, public, range, watch)?.weights();
-        Ok(learnt.outputs.into_iter().next().expect("a regression has one output"))
-    }
-
-    /// Fits a table in memory with a plan that [`Convex`](crate::plan::Convex) made. Targets are the numbers of classes, or lie in
-    /// `range`.
-    ///
-    /// # Errors
-    ///
-    /// As [`run`](Self::run), and [`Error::Parameter`] if the plan is another's.
-    ///
-    /// # Panics
-    ///
-    /// As [`run`](Self::run).
-    pub fn learn(
-        &self,
-        table: &Private<Table>,
-        range: (f64, f64),
-        key: Key,
-        threads: usize,
-        watch: &mut ProgressCallback<'_>,
-    ) -> Result<Weights, Error> {
-        self.check_convex()?;
-        let releaser = &mut Releaser::new(key, self.stages(), threads);
-        let learnt = self.fit_table(releaser, table, None, range, watch)?.weights();
-        Ok(Weights { expander: self.expander()?, ..learnt })
-    }
-
-    /// The same for sparse rows, which stay sparse wherever the method does not turn them.
-    ///
-    /// # Errors
-    ///
-    /// As [`learn`](Self::learn), and [`Error::Parameter`] if the plan expands rows.
-    ///
-    /// # Panics
-    ///
-    /// As [`run`](Self::run).
-    pub fn learn_sparse(
-        &self,
-        rows: &Private<Sparse>,
-        range: (f64, f64),
-        key: Key,
-        threads: usize,
-        watch: &mut ProgressCallback<'_>,
-    ) -> Result<Weights, Error> {
-        self.check_convex()?;
-        let want = "left out for sparse rows, whose zeros it would fill";
-        Error::ensure(self.expansion.is_none(), "expand", want, "given")?;
-        let releaser = &mut Releaser::new(key, self.stages(), threads);
-        Ok(self.fit_sparse(releaser, rows, range, watch)?.weights())
-    }
-
-    /// Trains a network on a table in memory with a plan that [`Kan`](quietly_kan::Kan) made. Targets are the numbers of
-    /// classes, or lie in `range`.
-    ///
-    /// # Errors
-    ///
-    /// As [`run`](Self::run), and [`Error::Parameter`] if the plan is another's, or batches have one size and the public
-    /// number of rows is not the planned one.
-    ///
-    /// # Panics
-    ///
-    /// As [`run`](Self::run).
-    pub fn train(
-        &self,
-        table: &Private<Table>,
-        range: (f64, f64),
-        key: Key,
-        threads: usize,
-        watch: &mut ProgressCallback<'_>,
-    ) -> Result<KanModel, Error> {
-        let releaser = &mut Releaser::new(key, self.stages(), threads);
-        match self.fit_table(releaser, table, None, range, watch)? {
-            Fitted::Network(network) => Ok(network),
-            Fitted::Weights(_) => {
-                let want = "one that Kan::plan made";
-                Err(Error::Parameter { name: "plan", want, got: self.link().name().into() })
+    /// Whether the rows go with the plan; gives the public range of the target. No row is read.
+    fn check_input(&self, input: &FitInput<'_>) -> Result<(f64, f64), Error> {
+        let expect = |width: usize| {
+            assert_eq!(width, self.inputs(), "the planned number of features");
+        };
+        // The rows of other inputs come to their steps by the draw of this run.
+        let grouped = input.allocation.is_none() || matches!(input.rows, InputRows::Backend(..));
+        Error::ensure(grouped, "allocation", "left out for rows that are not grouped", "given")?;
+        match &input.rows {
+            InputRows::Source(source, encoding) => {
+                expect(encoding.width());
+                self.check_dense(source)?;
+                Ok(self.target(encoding)?.1)
+            }
+            InputRows::Backend(backend, encoding) => {
+                self.check_sums()?;
+                expect(encoding.width());
+                self.suits(input.allocation)?;
+                self.check_groups(backend.groups(), input.allocation)?;
+                Ok(self.target(encoding)?.1)
+            }
+            InputRows::Table(table, range) => {
+                _ = table.as_ref().map(|table| expect(table.width()));
+                Ok(*range)
+            }
+            InputRows::Sparse(rows, range) => {
+                let want = "one of a convex loss, as rows are sparse";
+                let convex = self.algorithm.problem().is_some();
+                Error::ensure(convex, "plan", want, self.method().name())?;
+                let want = "left out for sparse rows, whose zeros it would fill";
+                Error::ensure(self.expansion.is_none(), "expand", want, "given")?;
+                _ = rows.as_ref().map(|rows| expect(rows.width));
+                Ok(*range)
             }
         }
     }
 
-    fn check_convex(&self) -> Result<(), Error> {
-        let want = "one that Convex::plan made; use Plan::run for others";
-        Error::ensure(self.algorithm.problem().is_some(), "plan", want, self.link().name())
+    /// Begins a run with a checkpoint, or goes on with it.
+    fn begin(&self, checkpoint: &mut Checkpoint, input: &FitInput<'_>) -> Result<(), Error> {
+        self.check_sums()?;
+        self.check_resumable(input.allocation)?;
+        let (want, got) = ("that of a run of this plan", "that of another plan");
+        Error::ensure(checkpoint.is_of(&self.identity()), "checkpoint", want, got)?;
+        Ok(checkpoint.begin()?)
     }
 
-    fn is_regression(&self) -> bool {
-        self.algorithm.problem().is_none() && !matches!(self.algorithm, AnyAlgorithm::Kan(_))
-    }
-
-    /// Fits the rows of a backend, beside a public table: the one way to run an algorithm.
-    pub(crate) fn fit_backend(
+    /// Runs the algorithm through a releaser. Public rows are expanded already.
+    pub(crate) fn run(
         &self,
-        releaser: &mut Releaser,
-        backend: &mut dyn Backend,
+        rows: InputRows<'_>,
         public: Option<&Table>,
-        range: (f64, f64),
-        watch: &mut ProgressCallback<'_>,
-    ) -> Result<Fitted, Error> {
-        let (plan, shape) = (&self.privacy, self.shape);
-        self.algorithm.fit(Run { plan, shape, range, backend, public, releaser, watch })
-    }
-
-    /// Fits a table in memory, whose rows are expanded first where that is planned.
-    pub(crate) fn fit_table(
-        &self,
         releaser: &mut Releaser,
-        table: &Private<Table>,
-        public: Option<&Table>,
         range: (f64, f64),
         watch: &mut ProgressCallback<'_>,
     ) -> Result<Fitted, Error> {
         let threads = releaser.threads();
-        let expander = self.expander()?;
-        let expanded = expander.as_ref().map(|expander| expander.table(table, threads));
-        let table = expanded.as_ref().unwrap_or(table);
-        let public_rows = |table: &Table| expander.as_ref().map(|e| e.public_table(table, threads));
-        let expanded = public.and_then(public_rows);
-        _ = table.as_ref().map(|table| {
-            assert_eq!(table.width(), self.shape.width, "the planned number of features");
-        });
-        let backend = &mut InMemory::new(table, threads);
-        self.fit_backend(releaser, backend, expanded.as_ref().or(public), range, watch)
+        let on = |backend: &mut dyn Backend,
+                  releaser: &mut Releaser,
+                  watch: &mut ProgressCallback<'_>| {
+            let (plan, shape) = (&self.privacy, self.shape);
+            self.algorithm.fit(Run { plan, shape, range, backend, public, releaser, watch })
+        };
+        match rows {
+            InputRows::Backend(backend, _) => on(backend, releaser, watch),
+            InputRows::Sparse(rows, _) => on(&mut InMemory::sparse(rows, threads), releaser, watch),
+            InputRows::Table(table, _) => {
+                let expanded = self.expander()?.map(|expander| expander.table(table, threads));
+                let table = expanded.as_ref().unwrap_or(table);
+                on(&mut InMemory::new(table, threads), releaser, watch)
+            }
+            InputRows::Source(source, encoding) => {
+                if self.reads_in_place()
+                    && let Some(columns) = source.gather(encoding)?
+                {
+                    return on(&mut Borrowed::new(columns, threads), releaser, watch);
+                }
+                if let AnyAlgorithm::OnePass(_) = &self.algorithm {
+                    let bytes = source.bytes();
+                    let mut reading =
+                        |at: u64| watch(Progress { doing: "reading", done: at, of: bytes });
+                    let draw = releaser.draw(self.sampler());
+                    let mut backend = Spilled::new(source, encoding, &draw, threads, &mut reading)?;
+                    return on(&mut backend, releaser, watch);
+                }
+                report(watch, "reading", 0, source.bytes())?;
+                let placed = self.algorithm.keeps_places(&self.privacy);
+                let placed = placed.then(|| encoding.keeping_null_rows());
+                let encoding = placed.as_ref().unwrap_or(encoding);
+                if source.is_sparse() && self.algorithm.problem().is_some() {
+                    let rows = &source.read_sparse(encoding, threads)?;
+                    return self.run(
+                        InputRows::Sparse(rows, range),
+                        public,
+                        releaser,
+                        range,
+                        watch,
+                    );
+                }
+                let table = &source.read(encoding, threads)?;
+                self.run(InputRows::Table(table, range), public, releaser, range, watch)
+            }
+        }
     }
 
-    fn fit_sparse(
-        &self,
-        releaser: &mut Releaser,
-        rows: &Private<Sparse>,
-        range: (f64, f64),
-        watch: &mut ProgressCallback<'_>,
-    ) -> Result<Fitted, Error> {
-        _ = rows.as_ref().map(|rows| {
-            assert_eq!(rows.width, self.shape.width, "the planned number of features");
-        });
-        let backend = &mut InMemory::sparse(rows, releaser.threads());
-        self.fit_backend(releaser, backend, None, range, watch)
-    }
-
-    /// The rows of a public table, expanded where that is planned.
-    pub(super) fn public_rows(
-        &self,
-        public: &Source,
-        encoding: &Encoding,
-        threads: usize,
-    ) -> Result<Table, Error> {
-        let rows = rows_of_public(public, encoding, threads)?;
-        Ok(match self.expander()? {
-            Some(expander) => expander.public_table(&rows, threads),
-            None => rows,
-        })
-    }
-
-    /// Whether a table in memory is read where it is, query by query, rather than copied: a copy is faster, and what is
-    /// small may be copied.
-    fn borrows(&self) -> bool {
+    /// Whether a table in memory is read in place, query by query, rather than copied: a copy is faster, and a small table
+    /// may be copied.
+    fn reads_in_place(&self) -> bool {
         let bytes = self.rows() as f64 * (self.width() + 1) as f64 * 13.0;
-        matches!(self.algorithm, AnyAlgorithm::FullBatch(_))
-            && self.expansion.is_none()
-            && bytes > SMALL
+        match self.algorithm {
+            AnyAlgorithm::OnePass(_) => true,
+            AnyAlgorithm::FullBatch(_) => self.expansion.is_none() && bytes > SMALL,
+            _ => false,
+        }
     }
 
     /// What is predicted, and its public range.
@@ -249,115 +193,4 @@ impl Plan {
         let target = if classes { encoding.expect_classes()? } else { encoding.expect_range()? };
         Ok((target.clone(), (target.lo, target.hi)))
     }
-
-    /// Reads a table, fits it and writes its certificate.
-    ///
-    /// # Errors
-    ///
-    /// As [`run`](Self::run), and [`Error::Data`] if the table cannot be read.
-    pub fn fit(
-        &self,
-        source: &Source,
-        encoding: &Encoding,
-        unit_of_privacy: &str,
-        charge: Charge,
-        threads: usize,
-        watch: &mut ProgressCallback<'_>,
-    ) -> Result<Model, Error> {
-        let reads = FitInput { source, public: None, encoding };
-        self.fit_from(reads, unit_of_privacy, charge, threads, watch)
-    }
-
-    /// The same, beside a public table.
-    ///
-    /// # Errors
-    ///
-    /// As [`fit`](Self::fit).
-    pub fn fit_from(
-        &self,
-        reads: FitInput<'_>,
-        unit_of_privacy: &str,
-        charge: Charge,
-        threads: usize,
-        watch: &mut ProgressCallback<'_>,
-    ) -> Result<Model, Error> {
-        let FitInput { source, encoding, .. } = reads;
-        assert_eq!(encoding.width(), self.inputs(), "the planned number of features");
-        self.check_dense(source)?;
-        let (target, range) = self.target(encoding)?;
-        let key = charge.spend(self.unit_budget())?;
-        let origin = self.budget().is_private().then_some(key.source());
-        let mut releaser = Releaser::new(key, self.stages(), threads);
-        let fitted = self.read(reads, &mut releaser, range, watch)?;
-        let mut certificate = self.certificate(unit_of_privacy, origin)?;
-        certificate.rows_used = releaser.rows_used;
-        Ok(Model::new(self.record(), target.name, encoding.clone(), fitted, certificate))
-    }
-
-    /// Reads a table in the way that the algorithm needs it, and fits it.
-    fn read(
-        &self,
-        FitInput { source, public, encoding }: FitInput<'_>,
-        releaser: &mut Releaser,
-        range: (f64, f64),
-        watch: &mut ProgressCallback<'_>,
-    ) -> Result<Fitted, Error> {
-        let threads = releaser.threads();
-        if let AnyAlgorithm::OnePass(_) = &self.algorithm {
-            let bytes = source.bytes();
-            let mut on = |at: u64| watch(Progress { doing: "reading", done: at, of: bytes });
-            let mut backend: Box<dyn Backend + '_> = match source.gather(encoding)? {
-                Some(picks) => Box::new(Borrowed::new(picks, threads)),
-                None => {
-                    let draw = releaser.draw(self.sampler());
-                    Box::new(Spilled::new(source, encoding, &draw, threads, &mut on)?)
-                }
-            };
-            return self.fit_backend(releaser, &mut *backend, None, range, watch);
-        }
-        if let (true, Some(picks)) = (self.borrows(), source.gather(encoding)?) {
-            let mut backend = Borrowed::new(picks, threads);
-            return self.fit_backend(releaser, &mut backend, None, range, watch);
-        }
-        report(watch, "reading", 0, source.bytes())?;
-        let kept = self.algorithm.keeps_places(&self.privacy).then(|| encoding.keeping_null_rows());
-        let placed = kept.as_ref().unwrap_or(encoding);
-        if source.is_sparse() && self.algorithm.problem().is_some() {
-            let rows = source.read_sparse(placed, threads)?;
-            return self.fit_sparse(releaser, &rows, range, watch);
-        }
-        let table = source.read(placed, threads)?;
-        let public = match public {
-            Some(public) if self.is_regression() => {
-                Some(rows_of_public(public, encoding, threads)?)
-            }
-            _ => None,
-        };
-        self.fit_table(releaser, &table, public.as_ref(), range, watch)
-    }
-}
-
-impl Fitted {
-    /// Intercepts and weights.
-    ///
-    /// # Panics
-    ///
-    /// If it is a network.
-    fn weights(self) -> Weights {
-        match self {
-            Fitted::Weights(weights) => weights,
-            Fitted::Network(_) => panic!("a network has no weights of features"),
-        }
-    }
-}
-
-/// All rows of a **public** file.
-fn rows_of_public(source: &Source, encoding: &Encoding, threads: usize) -> Result<Table, Error> {
-    let (mut features, mut target) = (Vec::new(), Vec::new());
-    source.blocks(encoding, threads, &mut |block| {
-        features.extend_from_slice(&block.features);
-        target.extend_from_slice(&block.target);
-        ControlFlow::Continue(())
-    })?;
-    Ok(Table::new(encoding.width(), features, target))
 }

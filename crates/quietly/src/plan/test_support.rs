@@ -1,12 +1,20 @@
 //! What unit tests see of a plan.
-use quietly_core::{privacy_plan::UncheckedPlan, progress::ProgressCallback, release::Releaser};
+use quietly_core::{
+    charge::Charge, privacy_plan::UncheckedPlan, progress::ProgressCallback, release::Releaser,
+};
 use quietly_data::{Private, Table};
 use quietly_engine::{error::Error, expansion::Expansion};
-use quietly_glm::{Problem, Weights};
+use quietly_glm::Problem;
 use quietly_kan::KanConfig;
+use quietly_noise::Key;
 
-use super::{Plan, PlanRecord};
+use super::{FitOptions, Plan, PlanRecord, fit::InputRows};
 use crate::any_algorithm::{AnyAlgorithm, Fitted};
+
+/// A fit with a fixed seed.
+pub(crate) fn options<'a>(seed: u64, threads: usize) -> FitOptions<'a> {
+    FitOptions::new(Charge::without_ledger(Key::from_seed(seed))).threads(threads)
+}
 
 impl Plan {
     pub(crate) fn problem(&self) -> &Problem {
@@ -28,11 +36,8 @@ impl Plan {
         public: Option<&Table>,
         range: (f64, f64),
         watch: &mut ProgressCallback<'_>,
-    ) -> Result<Weights, Error> {
-        match self.fit_table(releaser, table, public, range, watch)? {
-            Fitted::Weights(weights) => Ok(weights),
-            Fitted::Network(_) => panic!("a network has no weights of features"),
-        }
+    ) -> Result<Fitted, Error> {
+        self.run(InputRows::Table(table, range), public, releaser, range, watch)
     }
 }
 

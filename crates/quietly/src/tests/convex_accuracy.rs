@@ -1,23 +1,22 @@
 //! Whether the methods learn: where the best weights are known, and in the order that experiments found.
-use std::ops::ControlFlow;
-
 use quietly_accounting::Neighbours;
 use quietly_core::{budget::Budget, random::Random};
 use quietly_data::{Private, Table};
 use quietly_engine::linalg::{dot, norm};
 use quietly_glm::{Loss, Set, loss::logistic};
-use quietly_noise::Key;
 
-use crate::{methods::Method, plan::Convex};
+use crate::{
+    methods::Method,
+    plan::{Convex, FitInput, test_support::options},
+};
 
 fn run(convex: &Convex, epsilon: f64, x: &[f64], y: &[f64], seed: u64) -> Vec<f64> {
     let width = x.len() / y.len();
     let budget = Budget::new(epsilon, 1e-5).unwrap().under(Neighbours::ReplaceOne);
     let plan = convex.plan(y.len() as u64, width, budget).unwrap();
     let table = Private::new(Table::new(width, x.to_vec(), y.to_vec()));
-    let quiet = &mut |_| ControlFlow::Continue(());
-    let learnt = plan.learn(&table, (-1.0, 1.0), Key::from_seed(seed), 2, quiet).unwrap();
-    let (intercept, mut w) = learnt.outputs[0].clone();
+    let fit = plan.fit(FitInput::table(&table, (-1.0, 1.0)), options(seed, 2)).unwrap();
+    let (intercept, mut w) = fit.coefficients().unwrap();
     w.push(intercept);
     w
 }

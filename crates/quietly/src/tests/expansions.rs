@@ -1,5 +1,3 @@
-use std::ops::ControlFlow;
-
 use quietly_core::{budget::Budget, random::Random};
 use quietly_data::{Encoding, Private, Schema, Table};
 use quietly_engine::{
@@ -8,8 +6,8 @@ use quietly_engine::{
 };
 use quietly_glm::Loss;
 use quietly_kan::Input;
-use quietly_noise::Key;
 
+use crate::plan::{FitInput, test_support::options};
 use crate::{
     methods::Method,
     plan::{Convex, Regression},
@@ -158,18 +156,18 @@ fn circle(rows: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
 
 #[test]
 fn logistic_regression_bends_on_splines_and_waves() {
-    let quiet = &mut |_| ControlFlow::Continue(());
     let (rows, budget) = (4000, Budget::new(1.0, 1e-5).unwrap());
     let (features, target) = circle(rows, 1);
     let table = Private::new(Table::new(2, features, target));
     let (features, target) = circle(2000, 2);
-    let mut right = |expansion: Option<Expansion>| {
+    let right = |expansion: Option<Expansion>| {
         let width = expansion.as_ref().map_or(2, Expansion::width);
         let mut plan = Convex::new(Loss::Logistic).plan(rows as u64, width, budget).unwrap();
         if let Some(expansion) = expansion {
             plan = plan.expanding(expansion).unwrap();
         }
-        let learnt = plan.learn(&table, (0.0, 1.0), Key::from_seed(4), 2, quiet).unwrap();
+        let fit = plan.fit(FitInput::table(&table, (0.0, 1.0)), options(4, 2)).unwrap();
+        let learnt = fit.weights().unwrap();
         let fits = |(x, y): (&[f64], &f64)| (learnt.scores(x)[0] > 0.0) == (*y > 0.5);
         features.chunks_exact(2).zip(&target).filter(|pair| fits(*pair)).count()
     };
@@ -184,7 +182,6 @@ fn logistic_regression_bends_on_splines_and_waves() {
 /// A curve that no line follows, by full batch and exactly: the residuals of a line are those of x² on [-1, 1], 4/45.
 #[test]
 fn least_squares_bend_on_splines() {
-    let quiet = &mut |_| ControlFlow::Continue(());
     let x: Vec<f64> = (0..5000).map(|i| f64::from(i * 7 % 5000) / 2500.0 - 1.0).collect();
     let y: Vec<f64> = x.iter().map(|x| x * x).collect();
     let splines = Expansion::Splines { inputs: vec![Input::Spline], functions: 6, degree: 3 };
@@ -194,7 +191,8 @@ fn least_squares_bend_on_splines() {
         let budget = Budget::new(epsilon, 1e-5).unwrap();
         let plan = Regression::new(Link::Linear).plan(5000, splines.width(), budget).unwrap();
         let plan = plan.expanding(splines.clone()).unwrap();
-        let (intercept, w) = plan.run(&table, (0.0, 1.0), Key::from_seed(2), 2, quiet).unwrap();
+        let fit = plan.fit(FitInput::table(&table, (0.0, 1.0)), options(2, 2)).unwrap();
+        let (intercept, w) = fit.coefficients().unwrap();
         let error = |(x, y): (&f64, &f64)| {
             let row = expander.apply(&[*x]);
             (row.iter().zip(&w).map(|(b, w)| b * w).sum::<f64>() + intercept - y).powi(2)

@@ -11,6 +11,7 @@ use quietly_data::{Private, Table};
 use quietly_glm::{Loss, Set};
 use quietly_noise::Key;
 
+use crate::plan::{FitInput, test_support::options};
 use crate::{
     methods::Method,
     plan::{Convex, Plan, PlanRecord},
@@ -205,11 +206,8 @@ fn rivals_learn_and_do_not_hang_on_threads() {
             let plan = convex.plan(4000, WIDTH, budget).unwrap();
             assert!(plan.epsilon() <= 4.0);
             let run = |threads| {
-                let quiet = &mut |_| ControlFlow::Continue(());
-                plan.learn(&rows, (-1.0, 1.0), Key::from_seed(8), threads, quiet)
-                    .unwrap()
-                    .outputs
-                    .remove(0)
+                let fit = plan.fit(FitInput::table(&rows, (-1.0, 1.0)), options(8, threads));
+                fit.unwrap().coefficients().unwrap()
             };
             let (intercept, w) = run(1);
             let angle = (w[0] - w[1]) / (2.0 * w.iter().map(|w| w * w).sum::<f64>()).sqrt();

@@ -4,14 +4,13 @@
 //! single features gets right more often than 73 times in 100. Limits are those of
 //! docs/spec/networks.md#3.13; seeds are fixed, so that a run
 //! says the same every time.
-use std::ops::ControlFlow;
 
 use quietly_core::{budget::Budget, mechanism::Correlation, random::Random};
 use quietly_data::{Private, Table};
 use quietly_kan::{Input, Kan, NetworkLoss, NetworkNoise, NetworkSampler, NetworkShape};
-use quietly_noise::Key;
 
 use crate::plan::Plan;
+use crate::plan::{FitInput, test_support::options};
 
 const WIDTH: usize = 10;
 
@@ -38,8 +37,8 @@ fn accuracy(kan: impl Fn(Kan) -> Kan, epsilon: f64, seed: u64) -> f64 {
     let plan = Plan::kan(&kan(Kan::new(shape)), 4000, budget).unwrap();
     assert!(plan.epsilon() <= epsilon);
     let table = Private::new(Table::new(WIDTH, x, y));
-    let quiet = &mut |_| ControlFlow::Continue(());
-    let network = plan.train(&table, (0.0, 1.0), Key::from_seed(seed), 2, quiet).unwrap();
+    let fit = plan.fit(FitInput::table(&table, (0.0, 1.0)), options(seed, 2)).unwrap();
+    let network = fit.network().unwrap();
     let right = others.chunks_exact(WIDTH).zip(&classes);
     let right = right.filter(|(x, y)| (network.scores(x)[0] > 0.0) == (**y > 0.0)).count();
     right as f64 / 2000.0

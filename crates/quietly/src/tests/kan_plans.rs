@@ -1,5 +1,4 @@
 //! What is planned, what is refused, and plans that somebody changed.
-use std::ops::ControlFlow;
 
 use quietly_accounting::Neighbours;
 use quietly_core::{
@@ -11,16 +10,15 @@ use quietly_engine::error::Error;
 use quietly_kan::{
     Average, Clip, Input, Kan, LastLayer, NetworkLoss, NetworkNoise, NetworkSampler, NetworkShape,
 };
-use quietly_noise::Key;
 
 use super::kan_training::{
     RELATIONS, all, budget, goes_together, kan, lambda, name, plans, rows, shape, table,
 };
+use crate::plan::{FitInput, test_support::options};
 use crate::plan::{Plan, PlanRecord};
 
 fn train(plan: &Plan) -> Result<quietly_kan::KanModel, Error> {
-    let quiet = &mut |_| ControlFlow::Continue(());
-    plan.train(&table(&rows(30, 2)), (0.0, 1.0), Key::from_seed(1), 2, quiet)
+    plan.fit(FitInput::table(&table(&rows(30, 2)), (0.0, 1.0)), options(1, 2))?.network()
 }
 
 #[test]
@@ -286,9 +284,9 @@ fn noise_beyond_the_lattice_is_refused() {
     for noise in [NetworkNoise::Independent, lambda(0.5)] {
         let kan = kan.clone().sampler(NetworkSampler::FullBatch).noise(noise);
         let plan = Plan::kan(&kan, 30, budget(Neighbours::AddRemove)).unwrap();
-        let quiet = &mut |_| ControlFlow::Continue(());
         let empty = Private::new(Table::new(WIDE, Vec::new(), Vec::new()));
-        let mut run = |plan: &Plan| plan.train(&empty, (0.0, 1.0), Key::from_seed(1), 1, quiet);
+        let run =
+            |plan: &Plan| plan.fit(FitInput::table(&empty, (0.0, 1.0)), options(1, 1)).map(drop);
         run(&plan).unwrap();
         let mut louder = plan.record();
         match &mut louder.parts().0.stages[0].releases[0].mechanism {

@@ -17,6 +17,7 @@ use quietly_kan::{
 use quietly_noise::Key;
 
 use crate::plan::Plan;
+use crate::plan::{FitInput, test_support::options};
 
 const WIDTH: usize = 3;
 const ROWS: usize = 30;
@@ -129,7 +130,7 @@ fn witnessed(plan: &Plan, rows: &[Row], seed: u64) -> Vec<Witnessed> {
     let mut releaser = Releaser::new(Key::from_seed(seed), plan.stages(), 1);
     releaser.witness = Some(Vec::new());
     let (table, quiet) = (table(rows), &mut |_| ControlFlow::Continue(()));
-    plan.fit_table(&mut releaser, &table, None, (0.0, 1.0), quiet).unwrap();
+    plan.through(&mut releaser, &table, None, (0.0, 1.0), quiet).unwrap();
     releaser.witness.unwrap()
 }
 
@@ -271,8 +272,8 @@ fn a_table_of_another_size_is_refused_for_batches_of_one_size() {
     let plan = kan(NetworkSampler::FixedSize, NetworkNoise::Independent);
     let plan = Plan::kan(&plan, ROWS as u64, budget(Neighbours::ReplaceOne)).unwrap();
     let run = |count: usize| {
-        let quiet = &mut |_| ControlFlow::Continue(());
-        plan.train(&table(&rows(count, 1)), (0.0, 1.0), Key::from_seed(1), 1, quiet)
+        let table = table(&rows(count, 1));
+        plan.fit(FitInput::table(&table, (0.0, 1.0)), options(1, 1)).map(drop)
     };
     assert!(run(ROWS).is_ok());
     for count in [0, ROWS - 1, ROWS + 1] {
@@ -286,9 +287,9 @@ fn a_table_of_another_size_is_refused_for_batches_of_one_size() {
 fn threads_change_nothing() {
     for plan in plans() {
         let train = |threads: usize, seed: u64| {
-            let quiet = &mut |_| ControlFlow::Continue(());
-            plan.train(&table(&rows(ROWS, 7)), (0.0, 1.0), Key::from_seed(seed), threads, quiet)
-                .unwrap()
+            let table = table(&rows(ROWS, 7));
+            let fit = plan.fit(FitInput::table(&table, (0.0, 1.0)), options(seed, threads));
+            fit.unwrap().network().unwrap()
         };
         let alone = train(1, 5);
         assert!(alone == train(2, 5) && alone == train(3, 5), "{}", name(&plan));
@@ -305,9 +306,9 @@ fn no_table_stops_a_training() {
         }
         let odd = ([f64::NAN, f64::INFINITY, -1e300], f64::NAN);
         for rows in [vec![], vec![odd], vec![odd; 400]] {
-            let quiet = &mut |_| ControlFlow::Continue(());
-            let trained = plan.train(&table(&rows), (0.0, 1.0), Key::from_seed(1), 2, quiet);
-            let scores = trained.unwrap().scores(&[0.1, 0.0, -0.5]);
+            let table = table(&rows);
+            let fit = plan.fit(FitInput::table(&table, (0.0, 1.0)), options(1, 2));
+            let scores = fit.unwrap().network().unwrap().scores(&[0.1, 0.0, -0.5]);
             assert!(scores.iter().all(|s| s.is_finite()), "{}", name(&plan));
         }
     }

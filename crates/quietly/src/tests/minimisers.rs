@@ -1,14 +1,13 @@
 //! Fits without privacy are the plain model.
-use std::ops::ControlFlow;
 
 use nalgebra::{DMatrix, DVector};
 use quietly_core::{budget::Budget, random::Random};
 use quietly_data::{Private, Table};
 use quietly_engine::linalg::dot;
 use quietly_glm::Loss;
-use quietly_noise::Key;
 
 use crate::plan::Convex;
+use crate::plan::{FitInput, test_support::options};
 
 const ROWS: usize = 2000;
 const WIDTH: usize = 3;
@@ -18,9 +17,8 @@ fn learnt(loss: Loss, x: &[f64], y: &[f64]) -> Vec<f64> {
     let budget = Budget::new(f64::INFINITY, 1e-5).unwrap();
     let plan = Convex::new(loss).plan(y.len() as u64, WIDTH, budget).unwrap();
     let table = Private::new(Table::new(WIDTH, x.to_vec(), y.to_vec()));
-    let quiet = &mut |_| ControlFlow::Continue(());
-    let learnt = plan.learn(&table, (-1.0, 1.0), Key::from_seed(1), 2, quiet).unwrap();
-    let (intercept, mut w) = learnt.outputs[0].clone();
+    let fit = plan.fit(FitInput::table(&table, (-1.0, 1.0)), options(1, 2)).unwrap();
+    let (intercept, mut w) = fit.coefficients().unwrap();
     w.push(intercept);
     w
 }

@@ -13,6 +13,7 @@ use quietly_data::{Private, Table};
 use quietly_glm::{Loss, Set, localisation::phase::PHASE};
 use quietly_noise::Key;
 
+use crate::plan::{FitInput, test_support::options};
 use crate::{
     methods::Method,
     plan::{Convex, Plan, PlanRecord},
@@ -158,9 +159,9 @@ fn no_table_makes_a_run_fail() {
         for plan in plans(epsilon) {
             let text = serde_json::to_string(&plan).unwrap();
             for rows in &tables {
-                let quiet = &mut |_| ControlFlow::Continue(());
-                let run = plan.learn(&table(rows), (-1.0, 1.0), Key::from_seed(3), 2, quiet);
-                let (intercept, weights) = run.unwrap().outputs.remove(0);
+                let table = table(rows);
+                let fit = plan.fit(FitInput::table(&table, (-1.0, 1.0)), options(3, 2));
+                let (intercept, weights) = fit.unwrap().coefficients().unwrap();
                 let mut all = weights;
                 all.push(intercept);
                 assert!(plan.problem().set.contains(&all, 1e-9), "{:?} {all:?}", plan.method());

@@ -1,5 +1,4 @@
 //! What methods without δ release, between neighbours and as a user sees it.
-use std::ops::ControlFlow;
 
 use quietly_accounting::Neighbours;
 use quietly_core::{
@@ -15,6 +14,7 @@ use super::{
     gradients::{BALL, WIDTH, farthest, learnable},
     phases::METHODS,
 };
+use crate::plan::{FitInput, test_support::options};
 use crate::{
     methods::Method,
     plan::{Convex, PlanRecord},
@@ -48,11 +48,8 @@ fn pure_budgets_are_kept_from_plan_to_certificate() {
         );
         assert!(plan.to_string().contains("at delta 0 ("), "{plan}");
         let run = |threads| {
-            let quiet = &mut |_| ControlFlow::Continue(());
-            plan.learn(&rows, (-1.0, 1.0), Key::from_seed(3), threads, quiet)
-                .unwrap()
-                .outputs
-                .remove(0)
+            let fit = plan.fit(FitInput::table(&rows, (-1.0, 1.0)), options(3, threads));
+            fit.unwrap().coefficients().unwrap()
         };
         let (intercept, weights) = run(1);
         assert!(intercept.is_finite() && weights.iter().all(|w| w.is_finite()), "{name}");

@@ -13,6 +13,7 @@ use quietly_core::{
 use quietly_data::{Private, Table};
 use quietly_noise::Key;
 
+use crate::plan::{FitInput, test_support::options};
 use crate::{
     any_algorithm::AnyAlgorithm,
     methods::Method,
@@ -198,7 +199,6 @@ fn the_attack_catches_a_second_row() {
 /// read again is not.
 #[test]
 fn changed_plans_are_refused() {
-    let quiet = &mut |_| ControlFlow::Continue(());
     let rows = Private::new(table(&[([0.0; WIDTH], 0.0); 20]));
     let public = table(&[([0.5; WIDTH], 0.5); 20]);
     let mut all = plans(Neighbours::AddRemove, 5000, 2.0);
@@ -206,13 +206,13 @@ fn changed_plans_are_refused() {
     let tukey = Regression::new(quietly_engine::link::Link::Linear).method(Method::TukeyEm);
     all.push(tukey.plan(5000, WIDTH, budget).unwrap());
     for plan in all {
-        let mut run = |plan: &Plan| {
-            plan.run_beside(&rows, Some(&public), (-1.0, 1.0), Key::from_seed(1), 1, quiet)
-        };
         let name = plan.method().name();
         let text = serde_json::to_string(&plan).unwrap();
         let read: PlanRecord = serde_json::from_str(&text).unwrap();
-        assert!(run(&read.check().unwrap()).is_ok(), "{name}: written and read");
+        let options = options(1, 1).public(&public);
+        let again = read.check().unwrap();
+        let fit = again.fit(FitInput::table(&rows, (-1.0, 1.0)), options);
+        assert!(fit.is_ok(), "{name}: written and read");
         let mut changed: Vec<(&str, PlanRecord)> = Vec::new();
         let mut change = |what: &'static str, edit: &dyn Fn(&mut PlanRecord)| {
             let mut other = plan.record();
@@ -295,7 +295,6 @@ fn changed_plans_are_refused() {
 /// As many steps as one may ask for, with hardly any rows: nothing overflows.
 #[test]
 fn many_steps_end_well() {
-    let quiet = &mut |_| ControlFlow::Continue(());
     let mut random = Random(5);
     let rows: Vec<_> = (0..50).map(|_| random_row(&mut random)).collect();
     let budget = Budget::new(1.0, 1e-5).unwrap();
@@ -304,7 +303,8 @@ fn many_steps_end_well() {
             Regression::new(quietly_engine::link::Link::Linear).method(method).steps(3000);
         let plan = regression.plan(5000, WIDTH, budget).unwrap();
         let rows = Private::new(table(&rows));
-        let (_, w) = plan.run(&rows, (-1.0, 1.0), Key::from_seed(1), 1, quiet).unwrap();
+        let fit = plan.fit(FitInput::table(&rows, (-1.0, 1.0)), options(1, 1)).unwrap();
+        let (_, w) = fit.coefficients().unwrap();
         assert!(w.iter().all(|w| w.is_finite()), "{}", method.name());
     }
     let published =

@@ -10,6 +10,7 @@ use quietly_data::{Private, Table};
 use quietly_glm::{Loss, design_matrix::Features, standardise::*};
 use quietly_noise::Key;
 
+use crate::plan::{FitInput, test_support::options};
 use crate::{
     methods::Method,
     plan::{Convex, Plan},
@@ -132,16 +133,16 @@ fn no_table_makes_a_run_fail() {
         for neighbours in [Neighbours::AddRemove, Neighbours::ReplaceOne] {
             let plan = plan(loss, neighbours);
             let learn = |threads| {
-                plan.learn(&table(rows), (0.0, 1.0), Key::from_seed(1), threads, &mut |_| {
-                    ControlFlow::Continue(())
-                })
+                let table = table(rows);
+                let fit = plan.fit(FitInput::table(&table, (0.0, 1.0)), options(1, threads));
+                fit.unwrap().weights().unwrap()
             };
-            let found = learn(1).unwrap();
+            let found = learn(1);
             assert!(
                 found.outputs.iter().all(|(b, w)| b.is_finite() && w.iter().all(|w| w.is_finite()))
             );
             assert!(found.rows.as_ref().unwrap().fits(WIDTH));
-            assert_eq!(found, learn(3).unwrap());
+            assert_eq!(found, learn(3));
         }
     }
 }

@@ -1,5 +1,3 @@
-use std::ops::ControlFlow;
-
 use quietly_accounting::Neighbours;
 use quietly_core::{budget::Budget, random::Random};
 use quietly_data::{Private, Table};
@@ -9,8 +7,8 @@ use quietly_engine::{
     link::Link,
 };
 use quietly_linear::papers::{Noise, Recipe};
-use quietly_noise::Key;
 
+use crate::plan::{FitInput, test_support::options};
 use crate::{
     any_algorithm::AnyAlgorithm,
     methods::Method,
@@ -52,9 +50,8 @@ fn risks(epsilon: f64) -> [f64; 2] {
             .map(|seed| {
                 let (truth, table) = draw(seed);
                 let rows = Private::new(table);
-                let quiet = &mut |_| ControlFlow::Continue(());
-                let key = Key::from_seed(seed);
-                let (b, w) = plan.run(&rows, (-30.0, 30.0), key, 1, quiet).unwrap();
+                let input = FitInput::table(&rows, (-30.0, 30.0));
+                let (b, w) = plan.fit(input, options(seed, 1)).unwrap().coefficients().unwrap();
                 let (_, fresh) = draw(100 + seed);
                 let off = |x: &[f64]| (dot(x, &w) + b).max(0.0) - (5.0 * dot(x, &truth)).max(0.0);
                 let rows = fresh.features().chunks_exact(WIDTH);

@@ -1,4 +1,4 @@
-use std::{ops::ControlFlow, sync::Arc};
+use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema as ArrowSchema};
@@ -49,9 +49,8 @@ fn run(tuning: &Tuning, seed: u64) -> (usize, f64, Model) {
         None => Validation::Public(&held),
     };
     let (key, encoding) = (Key::from_seed(seed), encoding());
-    let reads = FitInput { source: &train, public: None, encoding: &encoding };
-    let quiet = &mut |_| ControlFlow::Continue(());
-    tuning.run(reads, validation, "row", Charge::without_ledger(key), 1, quiet).unwrap()
+    let options = FitOptions::new(Charge::without_ledger(key)).threads(1);
+    tuning.run(&train, &encoding, validation, "row", options).unwrap()
 }
 
 /// A trial is planned with more than half of what is asked, and the whole stays within it.
@@ -92,14 +91,9 @@ fn what_cannot_be_tuned_is_refused() {
     }
     let public = planned(1.0, 10.0, true).unwrap();
     let (train, encoding) = (table(50, 0), encoding());
-    let reads = FitInput { source: &train, public: None, encoding: &encoding };
-    let key = Key::from_seed(1);
-    let quiet = &mut |_| ControlFlow::Continue(());
-    assert!(
-        public
-            .run(reads, Validation::Private(&train), "row", Charge::without_ledger(key), 1, quiet)
-            .is_err()
-    );
+    let options = FitOptions::new(Charge::without_ledger(Key::from_seed(1)));
+    let validation = Validation::Private(&train);
+    assert!(public.run(&train, &encoding, validation, "row", options).is_err());
 }
 
 /// The candidate that can see |x| is chosen unless no trial drew it, which happens in E[2^-K], about two in eleven runs. Seeds are fixed;

@@ -1,9 +1,8 @@
 //! How good the models are, on tables whose truth is known.
-use std::ops::ControlFlow;
 
-use quietly::{Budget, Key, Link, Method, Neighbours, Plan, Regression, Table};
+use quietly::{Budget, FitInput, Link, Method, Neighbours, Plan, Regression, Table};
 
-use crate::common::{LINKS, METHODS, Plain, Random, budget, dot, gaussian, plan, run};
+use crate::common::{LINKS, METHODS, Plain, Random, budget, dot, gaussian, options, plan, run};
 
 /// The mean over the rows of (f(⟨x, w⟩ + b) - f(truth))²/2: the excess risk.
 fn excess(link: Link, model: &(f64, Vec<f64>), rows: &Plain, truth: &(f64, Vec<f64>)) -> f64 {
@@ -118,10 +117,10 @@ impl T4 {
     /// The excess risk on fresh rows.
     fn risk(&self, plan: &Plan, seed: u64) -> f64 {
         let public = Table::new(20, self.public.x.clone(), self.public.y.clone());
-        let (rows, key) = (self.train.private(), Key::from_seed(seed));
-        let quiet = &mut |_| ControlFlow::Continue(());
-        let found = plan.run_beside(&rows, Some(&public), (-30.0, 30.0), key, 2, quiet);
-        let (b, v) = found.unwrap();
+        let rows = self.train.private();
+        let options = options(seed, 2).public(&public);
+        let fit = plan.fit(FitInput::table(&rows, (-30.0, 30.0)), options);
+        let (b, v) = fit.unwrap().coefficients().unwrap();
         let model = (b, v.iter().map(|v| v / 5.0).collect());
         excess(Link::Relu, &model, &self.test, &self.truth)
     }

@@ -1,8 +1,9 @@
 //! Tables and arithmetic that several tests share. Nothing here is taken from the library.
 
-use std::ops::ControlFlow;
-
-use quietly::{Budget, Key, Link, Method, Neighbours, Plan, Private, Regression, Table};
+use quietly::{
+    Budget, Charge, FitInput, FitOptions, Key, Link, Method, Neighbours, Plan, Private, Regression,
+    Table,
+};
 
 /// SplitMix64: Steele, Lea and Flood, *Fast splittable pseudorandom number generators*, 2014.
 pub(crate) struct Random(pub(crate) u64);
@@ -100,8 +101,13 @@ pub(crate) fn run(
     seed: u64,
     threads: usize,
 ) -> (f64, Vec<f64>) {
-    let quiet = &mut |_| ControlFlow::Continue(());
-    plan.run(&table.private(), range, Key::from_seed(seed), threads, quiet).unwrap()
+    let rows = table.private();
+    let fit = plan.fit(FitInput::table(&rows, range), options(seed, threads));
+    fit.unwrap().coefficients().unwrap()
+}
+
+pub(crate) fn options<'a>(seed: u64, threads: usize) -> FitOptions<'a> {
+    FitOptions::new(Charge::without_ledger(Key::from_seed(seed))).threads(threads)
 }
 
 pub(crate) fn bits((intercept, weights): &(f64, Vec<f64>)) -> Vec<u64> {

@@ -1,14 +1,14 @@
 //! Plans keep their budget, and certificates say what plans do.
-use std::{collections::HashMap, ops::ControlFlow};
+use std::collections::HashMap;
 
 use quietly::{
-    Budget, Error, Key, Learnable, Link, Mechanism, Method, Neighbours, Plan, PlanRecord,
+    Budget, Error, FitInput, Learnable, Link, Mechanism, Method, Neighbours, Plan, PlanRecord,
     Regression, Sampler,
 };
 use quietly_accounting::{Event, epsilon};
 use serde_json::{Value, json as of_json};
 
-use crate::common::{METHODS, RELATIONS, alike, budget, gaussian, json, plan};
+use crate::common::{METHODS, RELATIONS, alike, budget, gaussian, json, options, plan};
 
 /// What a plan's stages cost, from the accountant and nothing else. Sampled steps are priced by their most expensive, with
 /// choices as Gaussians by a bisection of its own: Φ(μ/2) = 1/(1 + e^(-ε/2)).
@@ -181,8 +181,8 @@ fn a_plan_that_was_tampered_with_is_refused() {
         assert!(matches!(result, Err(Error::Parameter { name: "plan", .. })), "{result:?}");
     }
     for plan in [good, one_pass] {
-        let quiet = &mut |_| ControlFlow::Continue(());
-        assert!(plan.run(&table.private(), (-5.0, 5.0), Key::from_seed(1), 1, quiet).is_ok());
+        let rows = table.private();
+        assert!(plan.fit(FitInput::table(&rows, (-5.0, 5.0)), options(1, 1)).is_ok());
     }
 }
 

@@ -1,14 +1,13 @@
 //! The algorithms of the papers: prices, bits, and the rates that theory gives them.
-use std::ops::ControlFlow;
 
 use quietly::{
-    Budget, Key, Link, Mechanism, Method, Neighbours, Plan, PlanRecord, Private, Regression,
+    Budget, FitInput, Link, Mechanism, Method, Neighbours, Plan, PlanRecord, Private, Regression,
     Sampler, Table,
 };
 use quietly_accounting::gaussian_mu;
 
 use crate::{
-    common::{LINKS, Plain, RELATIONS, Random, alike, bits, dot, json},
+    common::{LINKS, Plain, RELATIONS, Random, alike, bits, dot, json, options},
     plans::price,
 };
 
@@ -100,12 +99,11 @@ fn a_method_for_another_model_is_refused() {
     assert!(public.plan(1000, 3, budget).is_err());
     let plan = public.with_public_rows().steps(50).plan(1000, 3, budget).unwrap();
     let rows = Private::new(Table::new(3, vec![0.0; 30], vec![0.0; 10]));
-    let quiet = &mut |_| ControlFlow::Continue(());
-    assert!(plan.run(&rows, (-1.0, 1.0), Key::from_seed(1), 1, quiet).is_err());
     let empty = Table::empty(3);
-    assert!(
-        plan.run_beside(&rows, Some(&empty), (-1.0, 1.0), Key::from_seed(1), 1, quiet).is_err()
-    );
+    for public in [None, Some(&empty)] {
+        let options = options(1, 1).public(public);
+        assert!(plan.fit(FitInput::table(&rows, (-1.0, 1.0)), options).is_err());
+    }
 }
 
 /// x ~ N(0, I), read as within [-6, 6]; y = f(⟨x, w⟩) + σ·z.
@@ -237,7 +235,6 @@ fn any_number_of_threads_gives_the_same_bits() {
 #[test]
 fn one_row_a_step_learns_something() {
     let budget = Budget::new(2.0, 1e-5).unwrap();
-    let quiet = &mut |_| ControlFlow::Continue(());
     for (link, method) in [
         (Link::Linear, Method::DpSsgd),
         (Link::Relu, Method::DpGlmtron),
@@ -253,8 +250,10 @@ fn one_row_a_step_learns_something() {
         }
         let plan = regression.plan(4000, 4, budget).unwrap();
         assert_eq!(plan.sampler(), Sampler::RandomAllocation { steps: 4000 });
-        let (rows, key) = (table.private(), Key::from_seed(5));
-        let found = plan.run_beside(&rows, Some(&public), (-10.0, 10.0), key, 2, quiet).unwrap();
+        let rows = table.private();
+        let options = options(5, 2).public(&public);
+        let fit = plan.fit(FitInput::table(&rows, (-10.0, 10.0)), options).unwrap();
+        let found = fit.coefficients().unwrap();
         let left = table.squared_error(link, &found) / table.variance();
         assert!(left < 0.5, "{}: {left}", method.name());
     }

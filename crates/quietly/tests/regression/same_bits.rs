@@ -1,11 +1,11 @@
 //! The same seed gives the same bits, however the rows are read.
-use std::{fmt::Write, ops::ControlFlow, path::Path};
+use std::{fmt::Write, path::Path};
 
 use quietly::{
-    Charge, Encoding, Key, Learnable, Link, Method, Model, Plan, ReadOptions, Schema, Source,
+    Encoding, FitInput, Learnable, Link, Method, Model, Plan, ReadOptions, Schema, Source,
 };
 
-use crate::common::{LINKS, METHODS, Plain, bits, budget, gaussian, run};
+use crate::common::{LINKS, METHODS, Plain, bits, budget, gaussian, options, run};
 
 /// A plan of that method and no other: a planner that falls back to another would make these tests empty.
 fn plan(link: Link, method: Method, rows: u64, width: usize) -> Plan {
@@ -51,16 +51,8 @@ pub(crate) fn fit(
     let source = Source::open([folder.path()], &ReadOptions::default()).unwrap();
     let schema = schema(table, scale, 16.0);
     let encoding = Encoding::new(&schema, source.columns(), None, Some("y")).unwrap();
-    let quiet = &mut |_| ControlFlow::Continue(());
-    plan.fit(
-        &source,
-        &encoding,
-        "person",
-        Charge::without_ledger(Key::from_seed(3)),
-        threads,
-        quiet,
-    )
-    .unwrap()
+    let fit = plan.fit(FitInput::source(&source, &encoding), options(3, threads)).unwrap();
+    fit.model("person").unwrap()
 }
 
 fn weights(model: &Model) -> (f64, Vec<f64>) {

@@ -1,7 +1,6 @@
 //! The paper's figures: test losses over budgets and over sizes of samples.
-use std::ops::ControlFlow;
 
-use quietly::{Key, Plan};
+use quietly::{Charge, FitInput, FitOptions, FitOutput, Key, Plan};
 use quietly_cli::{error::Failure, terminal::Progress, trial};
 
 use super::{
@@ -241,8 +240,9 @@ impl Cell {
         let Some(plan) = &self.plan else {
             return Ok(Err(self.problem_met.clone().unwrap_or_default()));
         };
-        let quiet = &mut |_| ControlFlow::Continue(());
-        let found = plan.learn(&sample.table, (-1.0, 1.0), key, 1, quiet);
-        Ok(found.map(|w| w.outputs[0].1.clone()).map_err(|e| e.to_string()))
+        let options = FitOptions::new(Charge::without_ledger(key)).threads(1);
+        let fit = plan.fit(FitInput::table(&sample.table, (-1.0, 1.0)), options);
+        let found = fit.and_then(FitOutput::coefficients);
+        Ok(found.map(|(_, weights)| weights).map_err(|e| e.to_string()))
     }
 }

@@ -1,7 +1,6 @@
 //! Risks under growth, measured on the hard instance.
-use std::ops::ControlFlow;
 
-use quietly::{Key, Plan};
+use quietly::{Charge, FitInput, FitOptions, Key, Plan};
 use quietly_cli::{error::Failure, terminal::Progress, trial};
 
 use super::{
@@ -209,9 +208,9 @@ impl Risk {
                 law.by_mean(self.theta, sigma, key).map(Some)
             }
             (_, Some(plan)) => {
-                let quiet = &mut |_| ControlFlow::Continue(());
-                let found = plan.learn(&law.table, (-1.0, 1.0), key, 1, quiet)?;
-                Ok(Some(found.outputs[0].1.clone()))
+                let options = FitOptions::new(Charge::without_ledger(key)).threads(1);
+                let fit = plan.fit(FitInput::table(&law.table, (-1.0, 1.0)), options)?;
+                Ok(Some(fit.coefficients()?.1))
             }
             _ => Ok(None),
         }

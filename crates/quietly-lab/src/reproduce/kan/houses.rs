@@ -2,8 +2,8 @@
 use std::{ops::ControlFlow, path::Path};
 
 use quietly::{
-    AnyAlgorithm, Budget, Encoding, Expansion, Key, Link, Plan, Private, ReadOptions, Regression,
-    Schema, Source, Table,
+    AnyAlgorithm, Budget, Charge, Encoding, Expansion, FitInput, FitOptions, Key, Link, Plan,
+    Private, ReadOptions, Regression, Schema, Source, Table,
     kan::{Input, Kan, NetworkLoss, NetworkShape},
 };
 use quietly_cli::{error::Failure, terminal::Progress, trial};
@@ -118,15 +118,16 @@ impl Houses {
         let (train, test) = order.split_at(self.rows());
         let ((x, y), (test, truth)) = (part(train), part(test));
         let train = Private::new(Table::new(width, x, y));
-        let (quiet, key) =
-            (&mut |_| ControlFlow::Continue(()), Key::from_seed((seed << 16) + cell as u64));
+        let key = Key::from_seed((seed << 16) + cell as u64);
+        let options = FitOptions::new(Charge::without_ledger(key)).threads(1);
+        let fit = plan.fit(FitInput::table(&train, RANGE), options)?;
         let scores: Vec<f64> = if matches!(plan.algorithm(), AnyAlgorithm::Kan(_)) {
-            let scores = plan.train(&train, RANGE, key, 1, quiet)?.scores_of_rows(&test, 1);
+            let scores = fit.network()?.scores_of_rows(&test, 1);
             // A network's scores are in units of half the range.
             let (low, high) = RANGE;
             scores.iter().map(|s| 0.5 * (low + high) + 0.5 * (high - low) * s).collect()
         } else {
-            let (constant, weights) = plan.run(&train, RANGE, key, 1, quiet)?;
+            let (constant, weights) = fit.coefficients()?;
             let rows = plan.expansion().map_or(Ok(test.clone()), |by| by.rows(&test))?;
             let score = |row: &[f64]| row.iter().zip(&weights).map(|(x, w)| x * w).sum::<f64>();
             rows.chunks_exact(plan.width()).map(|row| constant + score(row)).collect()

@@ -1,8 +1,7 @@
 //! Runs: a way to learn a task at a budget, once for every seed.
-use std::ops::ControlFlow;
 
 use quietly::{
-    AnyAlgorithm, Budget, Correlation, Key, Plan,
+    AnyAlgorithm, Budget, Charge, Correlation, FitInput, FitOptions, Key, Plan,
     kan::{Kan, NetworkNoise, NetworkSampler},
 };
 use quietly_cli::{error::Failure, terminal::Progress, trial};
@@ -184,14 +183,14 @@ impl Outcomes {
 
 /// The share of test rows whose class is found.
 fn accuracy(plan: &Plan, split: &Split, task: &Task, key: Key) -> Result<f64, Failure> {
-    let quiet = &mut |_| ControlFlow::Continue(());
     let range = (0.0, (task.classes - 1) as f64);
+    let options = FitOptions::new(Charge::without_ledger(key)).threads(1);
+    let fit = plan.fit(FitInput::table(&split.train, range), options)?;
     let outputs = if task.classes == 2 { 1 } else { task.classes };
     let scores: Vec<f64> = if matches!(plan.algorithm(), AnyAlgorithm::Kan(_)) {
-        let trained = plan.train(&split.train, range, key, 1, quiet)?;
-        trained.scores_of_rows(&split.features, 1)
+        fit.network()?.scores_of_rows(&split.features, 1)
     } else {
-        let learnt = plan.learn(&split.train, range, key, 1, quiet)?;
+        let learnt = fit.weights()?;
         split.features.chunks_exact(task.width).flat_map(|row| learnt.scores(row)).collect()
     };
     let class = |scores: &[f64]| match scores {
