@@ -1,6 +1,8 @@
 # make demo          a private fit of a made-up clinic beside ordinary least squares
 # make test          format, lints, and every test
 # make python        the Python package in a virtual environment, and its tests (part of make test)
+# make wheel         the release wheel of the Python package, at most 8 MB
+# make size          the same, and the release command, at most 20 MB
 # make fuzz SECONDS=60  every fuzz target for so many seconds, from a new seed
 # make deny          licences, advisories and sources of all dependencies; needs cargo-deny
 # make bench         the speed targets (make bench ONLY=regression for one group)
@@ -13,7 +15,7 @@
 # make test-spark    the Python package beside Spark, which needs Java 17 and is large
 # make bench-cluster what a cluster of two executors carries beside one machine
 # make clean         remove what was built
-.PHONY: deny fuzz lab cluster test-cluster test-spark bench-cluster demo test python python-older bench bench-python bench-wheel versus-diffprivlib bench-diffprivlib bench-torch bench-memory accuracy clean
+.PHONY: deny wheel size fuzz lab cluster test-cluster test-spark bench-cluster demo test python python-older bench bench-python bench-wheel versus-diffprivlib bench-diffprivlib bench-torch bench-memory accuracy clean
 
 CARGO ?= cargo
 TARGET = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
@@ -65,6 +67,20 @@ python-older:
 	@VIRTUAL_ENV=$(abspath .venv) .venv/bin/maturin build --quiet --profile dev --out $(TARGET)/wheels-dev
 	@.venv-older/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(TARGET)/wheels-dev/quietly-*.whl
 	@.venv-older/bin/python -m pytest --quiet $(addprefix python/tests/test_,sklearn.py manners.py docs.py)
+
+# Prints a file's size in MB, and fails if it is larger: $(call at_most,FILE,MB)
+at_most = @cat $(1) | wc -c | awk '{ printf "%s: %.1f MB of at most $(2)\n", "$(notdir $(1))", $$1 / 1e6; exit $$1 > $(2) * 1e6 }'
+
+wheel:
+	@test -x .venv/bin/python || python3 -m venv .venv
+	@.venv/bin/pip install --quiet --disable-pip-version-check maturin
+	@rm -f $(TARGET)/wheels/quietly-*.whl
+	@.venv/bin/maturin build --quiet --release --out $(TARGET)/wheels
+	$(call at_most,$(TARGET)/wheels/quietly-*.whl,8)
+
+size: wheel
+	@$(CARGO) build --quiet --release -p quietly-cli
+	$(call at_most,$(TARGET)/release/quietly,20)
 
 lab:
 	@$(CARGO) build --quiet --release -p quietly-lab
