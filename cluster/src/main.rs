@@ -60,7 +60,7 @@ struct Binding {
     /// The address to listen at; others than this machine's own need --private-network
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     bind: IpAddr,
-    /// Nobody but the cluster can reach this network: what goes over it is not encrypted
+    /// Only the cluster can reach this network: its traffic is not encrypted
     #[arg(long)]
     private_network: bool,
 }
@@ -73,7 +73,7 @@ impl Binding {
         }
         Err(format!(
             "--bind must be 127.0.0.1 or ::1, but is {}: sums that pass between the parts of a cluster are private, and not \
-             encrypted; add --private-network if nobody else can reach that network",
+             encrypted; add --private-network if only the cluster can reach that network",
             self.bind
         ))
     }

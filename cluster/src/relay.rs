@@ -5,7 +5,7 @@
 //! what every task came to, each with its length (0), or why there is none: because a file cannot be read (1), or because the engine failed
 //! more often than it was tried (2).
 //!
-//! Work that fails is given to the engine again: nothing was released, and whoever does it again comes to the same bytes.
+//! Work that fails is given to the engine again: nothing was released, and every worker computes the same bytes.
 use std::{io::{self, Read, Write}, sync::Arc, time::{Duration, Instant}};
 
 use ballista::prelude::{SessionConfigExt, SessionContextExt};
@@ -32,7 +32,7 @@ pub(crate) async fn run(scheduler: &str) -> Result<(), String> {
     let mut engine = Engine::new(scheduler)?;
     while let Some(bytes) = received().map_err(|e| format!("no work: {e}"))? {
         let reply = engine.reply(bytes).await?;
-        reply.send().map_err(|e| format!("nobody takes the answer: {e}"))?;
+        reply.send().map_err(|e| format!("the answer could not be delivered: {e}"))?;
     }
     Ok(())
 }
@@ -119,7 +119,7 @@ async fn deserted(place: &Place) -> String {
     format!("for {seconds} seconds there was no scheduler at {host}:{port}, or it had no executor")
 }
 
-/// Whether there is a scheduler, and it has an executor: it says so to whoever asks for a page.
+/// Whether there is a scheduler with an executor, from its status page.
 async fn is_ready((host, port): &Place) -> bool {
     let asked = async {
         let mut stream = TcpStream::connect((host.as_str(), *port)).await?;
@@ -133,7 +133,7 @@ async fn is_ready((host, port): &Place) -> bool {
 
 enum Reply {
     Done(Vec<Vec<u8>>),
-    /// A task cannot be done by anybody.
+    /// No executor can do a task.
     Refused(String),
     /// The engine failed.
     Failed(String),

@@ -56,7 +56,7 @@ fn remove_left_behind(inside: &Path) {
         if !ours {
             continue;
         }
-        // Whoever lives holds its lock, or is just about to.
+        // A live process holds its lock, or is about to take it.
         let old = |lock: &File| {
             let age = lock.metadata().and_then(|file| file.modified()).map(|at| at.elapsed());
             matches!(age, Ok(Ok(age)) if age > Duration::from_secs(10))

@@ -228,7 +228,7 @@ async fn done(
             // A file that cannot be read will not be read by another, either: it is no failure of the engine's.
             Ok(Err(why)) => (false, why.into_bytes()),
             // What it said may be about a row.
-            Err(_) => return Err(DataFusionError::Execution("a task was broken off".into())),
+            Err(_) => return Err(DataFusionError::Execution("a task was interrupted".into())),
         };
         numbers.push(number);
         fine.push(good);

@@ -350,7 +350,7 @@ fn a_restarted_scheduler_is_found_again() {
     if !output.status.success() {
         // Executors may come back too late: then it ends with a clear error, and goes on.
         assert!(String::from_utf8_lossy(&output.stderr).contains("error[Q08]"));
-        println!("the run was broken off, and goes on");
+        println!("the run was interrupted, and resumes");
         succeeded(&cluster.away(&away).output().unwrap());
     }
     let read = |name: &str| fs::read(cluster.path(name)).unwrap();

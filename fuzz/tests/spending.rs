@@ -95,7 +95,7 @@ impl World {
         self.charged.then(|| Ledger::open(&self.path("L"), None).expect("checked before"))
     }
 
-    /// Begins a run, or goes on with one; as far as `left` questions and the disk let it.
+    /// Begins or resumes a run, as far as `left` queries and the disk let it.
     fn run(&mut self, name: &str, left: usize, fault: Option<Fault>) -> Result<(), String> {
         let before = files(&self.folder);
         let (plan, encoding) = planned();
@@ -109,7 +109,7 @@ impl World {
             };
         let run = checkpoint.run().to_string();
         if self.finished.contains(&run) {
-            return Err("a finished run goes on".into());
+            return Err("a finished run resumes".into());
         }
         let key = Key::from_os().unwrap();
         break_disk(fault);

@@ -1,4 +1,4 @@
-//! The cost of an event: ε at a δ, δ at an ε, and the curve of both.
+//! The accountant: the cost of an event as ε at a δ, δ at an ε, and the curve of both.
 use crate::{
     convolution::Target,
     error::Error,

@@ -1,4 +1,4 @@
-//! Runs whose noises are correlated: which sums a record enters, how the noise is mixed, and what
+//! Runs with correlated noise: which sums a unit enters, how noise depends on earlier steps, and what
 //! that costs.
 //!
 //! # Proof: correlated noise has a dominating pair

@@ -1,4 +1,4 @@
-//! A second opinion by Rényi divergences: closed forms, no grid, no Fourier transform.
+//! The Rényi accountant, independent of the first: closed forms, no grid, no Fourier transform.
 //!
 //! Shares nothing but the normal distribution with [`epsilon`](crate::epsilon), so that each can be
 //! held against the other. Its answers are upper bounds too, a few percent to several times larger;

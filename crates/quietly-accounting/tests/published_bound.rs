@@ -17,7 +17,7 @@ fn noise(records: u64, batch: u64, steps: u64, epsilon: f64) -> f64 {
     (16.0 * scale / epsilon + 32.0 * scale * (1.0 / DELTA).ln() / epsilon.powi(2)).sqrt()
 }
 
-/// Lower ends belong to explicit neighbours: nobody's analysis can make them smaller.
+/// Lower ends belong to explicit neighbours: no analysis can make them smaller.
 #[test]
 fn a_published_noise_delivers_far_more_than_was_asked_for() {
     for (batch, asked, sized, sampled) in [(60, 1.0, 15.0, Some(1.19)), (60, 0.5, 1.2, None)] {

@@ -216,7 +216,7 @@ fn a_run_that_certainly_leaks_is_charged_so() {
     }
 }
 
-/// A sample of everybody is no sample: the price of a full sum, for a replaced record that of a sum
+/// A sample of all units is no sample: the cost of a full sum, for a replaced unit that of a sum
 /// which moves twice as far.
 #[test]
 fn a_sample_of_all_records_costs_what_a_full_sum_does() {

@@ -107,7 +107,7 @@ impl Fits {
             });
         }
         let mut regression = Regression::new(link).method(method);
-        // These two must be told what everybody may know.
+        // These two need public values.
         if method.wants_public_rows() {
             regression = regression.with_public_rows();
         }

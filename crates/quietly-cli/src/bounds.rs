@@ -1,4 +1,4 @@
-//! `quietly bounds`: ranges for a schema, at a shown price or from a public file.
+//! `quietly bounds`: ranges for a schema, at a printed privacy cost or from a public file.
 use std::path::{Path, PathBuf};
 
 use clap::Args;

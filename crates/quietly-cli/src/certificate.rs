@@ -1,4 +1,4 @@
-//! `quietly certificate`: what a model promises.
+//! `quietly certificate`: prints and checks the certificate of a model.
 use std::path::{Path, PathBuf};
 
 use clap::Args;

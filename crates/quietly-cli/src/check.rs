@@ -1,4 +1,4 @@
-//! `quietly check`: whether a table holds what its schema says, at a price or for a public table.
+//! `quietly check`: whether a table matches its schema, at a privacy cost or for a public table.
 use std::ops::ControlFlow;
 
 use clap::Args;

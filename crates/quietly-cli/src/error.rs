@@ -56,7 +56,7 @@ pub enum Failure {
     Strategy(&'static str),
     /// The command line makes no sense to clap.
     Usage { message: String, help: String },
-    /// The command stops short; its help page says how it could go on.
+    /// The command is incomplete; its help page says what is missing.
     Unfinished { page: String },
     /// `explain` was asked for a code that does not exist.
     NoSuchCode(String),
@@ -224,7 +224,7 @@ impl Failure {
         } else {
             format!("error[{code}]: {message}\n  hint: {hint}\n  more: quietly explain {code}")
         };
-        // If stderr is closed there is nobody left to tell.
+        // If stderr is closed, the error cannot be reported.
         let _ = writeln!(io::stderr(), "{}", quietly::visible(&text));
         self.exit_code()
     }

@@ -1,4 +1,4 @@
-//! `quietly example`: a made-up clinic, to try everything on.
+//! `quietly example`: a synthetic clinic, to try everything on.
 use std::{fmt::Write as _, path::Path};
 
 use quietly_noise::{Bits, Key};

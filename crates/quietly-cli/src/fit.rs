@@ -188,7 +188,7 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
         None => Run::new(&what)?,
     };
     let name = run.name.clone();
-    // A run that goes on was charged when it began.
+    // A resumed run was charged when it began.
     let (charge, mut receipt) = match there.as_ref().is_some_and(There::goes_on) {
         true => {
             if !reading.json {
@@ -279,7 +279,7 @@ fn say_rows(certificate: &quietly::Certificate, screen: &mut Screen) -> Result<(
     }
 }
 
-/// The delta of a fit that names none: that of the run that goes on, or no more than a tenth of what the ledger has left.
+/// The delta of a fit without `--delta`: that of the resumed run, or at most a tenth of what the ledger has left.
 fn usual(ledger: Option<&Ledger>, checkpoint: Option<&Path>, rows: u64) -> Option<f64> {
     let begun = checkpoint.and_then(Checkpoint::delta);
     begun.or_else(|| ledger.map(|ledger| ledger.usual_delta(usual_delta(rows))))
@@ -319,7 +319,7 @@ pub(crate) fn title(link: Link, network: bool) -> String {
     }
 }
 
-/// Why this model, if nobody asked for it.
+/// Why this model, if it was chosen automatically.
 fn explain(chosen: &Chosen, screen: &mut Screen) -> Result<(), Failure> {
     match &chosen.why {
         Some(why) => Ok(screen.say(&format::wrap(why, "", WIDTH))?),

@@ -1,4 +1,4 @@
-//! Signals to end (INT, TERM, HUP): what was being written is removed, and the process ends at once with exit code 130.
+//! Signals to end (INT, TERM, HUP): unfinished files are removed, and the process ends at once with exit code 130.
 //!
 //! A run that waits for a slow disk cannot be asked to stop at its next step, so the process ends where it is. Rows that a fit or
 //! `prepare` keeps on disk are in files without a name, which end with the process.
@@ -41,7 +41,7 @@ pub(crate) fn listen() {
             consts::{SIGHUP, SIGINT, SIGTERM},
             iterator::Signals,
         };
-        // What `nohup` started goes on when its terminal is closed.
+        // What `nohup` started continues when its terminal is closed.
         let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
         if let Ok(mut signals) = Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup)) {
             std::thread::spawn(move || {

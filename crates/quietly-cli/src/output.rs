@@ -76,7 +76,7 @@ impl Write for Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        // Renamed if it was finished; otherwise nobody wants it.
+        // Renamed if it was finished, otherwise not needed.
         self.file = None;
         self.partial.iter().for_each(|partial| interrupt::remove(partial));
     }

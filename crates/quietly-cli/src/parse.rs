@@ -87,7 +87,7 @@ impl Count {
         self.whole.ok_or(Error::Parameter { name, want, got: self.typed })
     }
 
-    /// The count, or an error under the name of its flag also if it is none at all.
+    /// The count, or an error under the name of its flag, also if it is not a number.
     pub fn at_least_one(self, name: &'static str) -> Result<u64, Error> {
         let want = "a whole number, at least 1";
         let count = self.get(name)?;

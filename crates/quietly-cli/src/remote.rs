@@ -1,4 +1,4 @@
-//! Fits that do not hold the table: rows in parts, on this machine or on a cluster, and runs that can go on after a break.
+//! Fits on tables that are not in memory: rows in parts, on this machine or on a cluster, and resumed runs.
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -14,7 +14,7 @@ use crate::{
     parse::Count,
 };
 
-/// Where rows are asked, and whether a run can go on.
+/// Where the rows are, and whether the run can be resumed.
 #[derive(Args, Debug)]
 pub(crate) struct Away {
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Whoever does work there, if there is one.
+    /// The worker there, if there is one.
     pub(crate) fn fleet(&self) -> Result<Option<Fleet>, Failure> {
         let Some(address) = &self.cluster else { return Ok(None) };
         let tasks = self.tasks.map(|tasks| tasks.at_least_one("tasks")).transpose()?;
@@ -80,7 +80,7 @@ impl Away {
             || (prepared.is_some() && plan.method() == Method::OnePass)
     }
 
-    /// Makes everything ready to ask rows; none has been read, and nothing is charged. `about` tells what else a run that goes on must have
+    /// Prepares queries over the rows; none has been read, and nothing is charged. `about` identifies what else a resumed run must have
     /// in common.
     pub(crate) fn there(
         &self,
@@ -136,7 +136,7 @@ fn begun(checkpoint: &Option<Checkpoint>) -> bool {
 }
 
 impl There {
-    /// Whether the run goes on: it was charged when it began.
+    /// Whether the run is resumed: it was charged when it began.
     pub(crate) fn goes_on(&self) -> bool {
         begun(&self.checkpoint)
     }

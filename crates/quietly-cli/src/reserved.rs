@@ -1,4 +1,4 @@
-//! A place for a model that is paid for before it is made: its name and its room on the disk are reserved.
+//! Reserves the name and the disk space of a model file before the budget for it is spent.
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read, Seek, Write},
@@ -16,7 +16,7 @@ pub(crate) struct Reserved {
 }
 
 impl Reserved {
-    /// Reserves `path` and `bytes` of room: whoever reserves the same name meanwhile is refused.
+    /// Reserves `path` and `bytes` of disk space: another process that reserves the same name meanwhile is refused.
     ///
     /// The reservation is a locked file beside the place. One that a killed process left behind is not locked, and is
     /// taken over.
@@ -107,7 +107,7 @@ impl Reserved {
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        // Renamed if it was written; otherwise nobody wants it.
+        // Renamed if it was written, otherwise not needed.
         if let Some((partial, _)) = &self.partial {
             interrupt::remove(partial);
         }
@@ -124,7 +124,7 @@ fn free(path: &Path) -> PathBuf {
     (1..).map(numbered).find(|name| !name.exists()).expect("there are enough numbers")
 }
 
-/// Opens the file of a reservation, and locks it. A file of that name that is none is left alone.
+/// Opens the file of a reservation, and locks it. Another file of that name is left alone.
 fn lock(partial: &Path, path: &Path) -> Result<File, Failure> {
     let told = |e: &io::Error| Failure::file(path, e);
     let foreign = || Failure::Exists(partial.display().to_string());

@@ -48,7 +48,7 @@ impl Screen {
 
     /// Prints one line, or several.
     ///
-    /// A closed pipe, as in `quietly ... | head`, is no error, and the work goes on.
+    /// A closed pipe, as in `quietly ... | head`, is no error, and the work continues.
     pub fn say(&mut self, text: &str) -> io::Result<()> {
         let text = self.safe(text);
         let said = writeln!(self.out, "{text}").and_then(|()| self.out.flush());

@@ -1,6 +1,6 @@
 //! Bad tables, schemas, models and places: a sentence with a code, nothing left behind, and never a cell in a message.
 //!
-//! What is wrong with a row is different: it decides nothing, and nobody is told.
+//! What is wrong with a row is different: it decides nothing, and is not reported.
 mod run;
 use run::{Folder, SCHEMA, table};
 

@@ -2,7 +2,7 @@
 mod run;
 use run::Folder;
 
-/// Two classes, apart in the first of three columns; no randomness, no model of anybody.
+/// Two classes, apart in the first of three columns; no randomness, no real person.
 fn labels(rows: usize) -> String {
     let mut text = String::from("a,b,c,label\n");
     for i in 0..rows {
@@ -120,7 +120,7 @@ fn what_makes_no_sense_is_refused() {
         assert!(said.contains(says), "{flags}: {said}");
         assert!(!said.contains("sick"), "{said}");
     }
-    // Three classes are fine where nobody has anything to hide, if each is there.
+    // Three classes are fine without privacy, if each is present.
     folder.bad(
         "diagnose t.csv --target label --schema more.schema.toml --epsilon 1 --public",
         "Q02",
@@ -131,7 +131,7 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(folder.json(flags)["separation"]["classes"], 3);
 }
 
-/// Cells that cannot be read, and a class that nobody has, are no reason to fail.
+/// Cells that cannot be read, and a class without rows, are no reason to fail.
 #[test]
 fn no_row_can_stop_a_private_estimate() {
     let folder = folder();

@@ -146,7 +146,7 @@ fn leftovers_are_removed_and_others_are_not() {
     assert!(said.contains("removed 2 files that an interrupted run left in p"), "{said}");
     assert_eq!(below(&place), 2);
     folder.bad(PREPARE, "Q05", 2);
-    // Somebody else's part, and the table itself.
+    // A part of another process, and the table itself.
     let other = folder.path("q");
     fs::create_dir(&other).unwrap();
     fs::set_permissions(&other, fs::Permissions::from_mode(0o700)).unwrap();
@@ -214,7 +214,7 @@ fn shell(folder: &Folder, before: &str, words: &str) -> Command {
     command
 }
 
-/// What `nohup` starts goes on when the terminal is closed, and ends when it is told to.
+/// What `nohup` starts continues when the terminal is closed, and ends at SIGTERM.
 #[test]
 fn a_hangup_that_is_ignored_ends_nothing() {
     let folder = Folder::with_tables();

@@ -94,7 +94,7 @@ fn try_verb(folder: &Folder, verb: &str, how: &str) -> i32 {
     let mut files = Vec::new();
     written(&folder.path("."), &mut files);
     for (name, text) in files {
-        // Names are what init is for. It says so, and that they may be somebody's data.
+        // Names are what init is for. It says so, and that they may be private data.
         assert!(name == "init.toml" || !text.contains(MARK), "{verb} wrote {name} ({how})\n{text}");
     }
     done.code
@@ -191,7 +191,7 @@ fn the_rest_of_a_split_table_is_refused() {
     silent(&folder.bad("init p2.csv", "D04", 1));
     silent(&folder.bad("fit linear p2.csv --schema star.toml --target 3.2 --epsilon 1", "D04", 1));
     silent(&folder.good(&format!("fit linear mac.csv {fit}")));
-    // Whoever insists gets what was asked for, and a certificate that says so.
+    // A user who insists gets the model, and a certificate that says so.
     folder.write("years.csv", "2020,2021,y\n1,2,3\n");
     folder.write(
         "years.toml",

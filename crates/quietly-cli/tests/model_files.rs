@@ -303,7 +303,7 @@ fn a_unit_of_eight_rows_pays_for_all_of_them() {
     // Scores are for the same unit, and eight times as noisy as those for one row.
     let scores = folder.json("evaluate 8.quietly test.csv --epsilon 1 --delta 1e-5 --seed 1");
     assert!(scores.to_string().contains("\"rows_per_unit\":8"), "{scores}");
-    // With one row for a unit nobody claims a person.
+    // With one row for a unit nothing is claimed for a person.
     let said = folder.good(&format!("fit linear {FIT}"));
     let text = flat(
         &(said

@@ -201,7 +201,7 @@ fn an_interrupted_run_leaves_nothing_behind() {
     fits_are_whole_or_not_there(&folder);
 }
 
-/// Whenever the signal comes, also before anybody listens: the model is there if and only if the exit status is 0.
+/// Whenever the signal comes, also before its handler is installed: the model exists if and only if the exit status is 0.
 #[cfg(unix)]
 fn fits_are_whole_or_not_there(folder: &Folder) {
     let fit = FIT.replace("train.csv", "large.csv").replace("m.quietly", "new.quietly");

@@ -1,4 +1,4 @@
-//! Tables that do not hold what the schema says: the fit goes on, and says so.
+//! Tables that do not match their schema: the fit continues with a warning.
 mod run;
 
 use run::Folder;

@@ -390,7 +390,7 @@ fn a_checkpoint_that_was_put_back_is_refused() {
         };
         killed(&folder, &stepwise("1.quietly", "j", ledger), "j", 4);
         let backup = folder.read("j");
-        // Before the end: the run goes on for some pages, and then an older checkpoint is there.
+        // Before the end: the run resumes for some entries, and then an older checkpoint is restored.
         let lines: Vec<&str> = backup.lines().collect();
         folder.write("j", lines[..lines.len() - 2].join("\n") + "\n");
         refused("2.quietly", "j", "older than what its run released");
@@ -448,7 +448,7 @@ fn stopped(folder: &Folder, line: &str) {
     );
     let charge = releases(folder);
     assert_eq!((charge.len(), &charge[0]["state"]), (1, &"begun".into()));
-    // The same command goes on, and is not charged again.
+    // The same command resumes, and is not charged again.
     folder.good(line);
     let charge = releases(folder);
     assert_eq!((charge.len(), &charge[0]["state"]), (1, &"finished".into()));

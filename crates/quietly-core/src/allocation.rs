@@ -1,4 +1,4 @@
-//! How the rows of a partitioned table came to their steps: part of a certificate.
+//! How the rows of a partitioned table were allocated to steps: part of a certificate.
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! Which units are in which step: the one place that draws batches.
+//! Batch sampling: draws which units are in which step. Poisson samples, fixed sizes, allocations and bins are drawn here
+//! and nowhere else.
 //!
 //! [`Sampler`] says how, and is what the accountant prices; [`Sampler::draw`] makes a [`BatchDraw`] of it. A draw knows
 //! nothing of tables. It maps *places* to steps: the place of a unit of privacy is its number in the table, from 0. Today
@@ -48,7 +49,7 @@
 //!
 //! *Not covered.* ChaCha20 makes the words: independent and uniform to an adversary that cannot tell it from
 //! a random function.
-//! [`Sampler::OrderedPartition`] is not drawn at all: its parts are by place, and whoever knows the table knows them.
+//! [`Sampler::OrderedPartition`] is not drawn at all: its parts are by place, and anyone who knows the table knows them.
 //!
 //! [`Releaser::draw`]: crate::release::Releaser::draw
 use std::{fmt, ops::Range, sync::Arc};
@@ -115,7 +116,7 @@ impl BatchDraw {
         }
     }
 
-    /// The places of those units that are in the groups of these steps, ascending: all of them at the price of one.
+    /// The places of those units that are in the groups of these steps, ascending: all of them at the cost of one draw.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! What may be spent, and between which tables.
+//! A privacy budget: ε, δ, the neighbouring relation and the rows of a unit.
 use quietly_accounting::Neighbours;
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ impl Budget {
 
     /// (ε, δ) for one row added or removed.
     ///
-    /// ε = ∞ asks for no privacy: the plain, exact model, to compare with.
+    /// ε = ∞ requests no privacy: the exact model, for comparison.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl Budget {
         if self.is_pure() { "0".into() } else { format!("{:e}", self.delta) }
     }
 
-    /// Whether any privacy is asked for.
+    /// Whether any privacy is requested.
     pub fn is_private(&self) -> bool {
         self.epsilon.is_finite()
     }

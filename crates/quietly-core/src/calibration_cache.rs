@@ -1,6 +1,6 @@
-//! Prices that were found before: whoever fits many models with one budget searches for their noise once.
+//! A cache of calibrations: many fits with one budget search for their noise once.
 //!
-//! A price is a function of what is asked, of how neighbours differ and of δ, and of nothing else. What is remembered is taken only where
+//! A cost is a function of the releases, of the neighbouring relation and of δ, and of nothing else. A cached value is used only where
 //! all of that is the same, number by number: a memory that were wrong would cost time, and no privacy.
 use std::sync::Mutex;
 
@@ -38,7 +38,7 @@ impl<K: PartialEq, V: Clone> Memory<K, V> {
     }
 }
 
-/// A budget, and who is asked.
+/// A budget, and the sampler.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Search {
     pub sampler: Sampler,
@@ -47,14 +47,14 @@ pub struct Search {
     pub delta: f64,
 }
 
-/// What a search has found: a noise, the questions at that noise, and their price.
+/// The result of a search: a noise, the releases at that noise, and their cost.
 type Found = (f64, Vec<Stage>, PrivacyBound);
 
-/// By the questions at a noise where searches begin, which tell them apart.
+/// Keyed by the releases at the noise where searches begin.
 static FOUND: Memory<(Search, Vec<Stage>), Found> = Memory::new();
 
 impl Search {
-    /// The questions with the least noise that stays within the budget, and their price.
+    /// The releases with the least noise that stays within the budget, and their cost.
     pub fn run(
         self,
         stages: impl Fn(f64) -> Vec<Stage>,
@@ -74,12 +74,12 @@ impl Search {
     }
 }
 
-/// (δ, ε) of what is asked.
+/// (δ, ε) of the releases.
 type Curve = Vec<(f64, f64)>;
 
 static CURVES: Memory<(Sampler, Vec<Stage>, Neighbours), Curve> = Memory::new();
 
-/// The whole curve of what these questions cost.
+/// The whole privacy curve of these releases.
 pub fn curve(sampler: Sampler, stages: &[Stage], neighbours: Neighbours) -> Result<Curve, Error> {
     let key = (sampler, stages.to_vec(), neighbours);
     if let Some(curve) = CURVES.get(&key) {

@@ -253,7 +253,7 @@ impl Checkpoint {
         }
     }
 
-    /// The δ that was asked for when the plan of a checkpoint was made: a run that goes on has the same.
+    /// The δ of the budget when the plan of a checkpoint was made: a resumed run has the same.
     pub fn delta(path: &Path) -> Option<f64> {
         let text = fs::read_to_string(path).ok()?;
         let header: Header = serde_json::from_str(text.lines().next()?).ok()?;
@@ -265,7 +265,7 @@ impl Checkpoint {
         self.mark.is_some()
     }
 
-    /// Begins a run, if it is not begun: to be called after it was charged, and before anything is asked.
+    /// Begins a run, if it is not begun: to be called after it was charged, and before any query runs.
     ///
     /// # Errors
     ///
@@ -298,14 +298,14 @@ impl Checkpoint {
         &self.header.run
     }
 
-    /// How many questions were answered before.
+    /// How many queries were answered before.
     pub fn answered(&self) -> usize {
         self.before.len()
     }
 
-    /// The next question is about to be put: whether it is a new one.
+    /// Called before the next query runs: whether it is new.
     ///
-    /// What was released in answer to the last one is on the disk when this returns.
+    /// What was released for the last query is on disk when this returns.
     pub fn turn(&mut self) -> Result<bool, Error> {
         self.flush()?;
         self.reading = self.before.next().map(Vec::into_iter);
@@ -326,7 +326,7 @@ impl Checkpoint {
         }
     }
 
-    /// What is in it does not fit what is asked.
+    /// Its content does not fit the query.
     pub fn was_changed(&self) -> Error {
         file_error(&self.path, &CHANGED)
     }
@@ -358,7 +358,7 @@ impl Checkpoint {
         disk::append(&mut self.file, line.as_bytes()).map_err(|e| file_error(&self.path, &e))
     }
 
-    /// Ends the run, and deletes its checkpoint: to be called when the model is safe. It never goes on afterwards.
+    /// Ends the run, and deletes its checkpoint: to be called when the model is saved. It never resumes afterwards.
     ///
     /// # Errors
     ///
@@ -372,7 +372,7 @@ impl Checkpoint {
 
 impl Drop for Checkpoint {
     fn drop(&mut self) {
-        // What was never begun leaves nothing behind.
+        // A run that never began leaves no file.
         if self.new && self.mark.is_none() {
             let _ = disk::remove(&self.path);
         }

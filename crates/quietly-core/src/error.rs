@@ -1,4 +1,4 @@
-//! Why the core gives no result. Crates above convert it into their own error, variant by variant.
+//! The errors of the core. Crates above convert them into their own error, variant by variant.
 
 /// Why there is no result. Names parameters and files; never a data value.
 #[derive(Debug, thiserror::Error)]
@@ -18,9 +18,9 @@ pub enum Error {
     File { path: String, why: String },
     /// A ledger has less left than a run costs.
     #[error(
-        "this run needs {asked}, but the ledger has {left} left of {limit}; nothing was read or spent"
+        "this run needs {requested}, but the ledger has {left} left of {limit}; nothing was read or spent"
     )]
-    BudgetExceeded { asked: String, left: String, limit: String },
+    BudgetExceeded { requested: String, left: String, limit: String },
     /// The run was interrupted. Nothing was released.
     #[error("interrupted; nothing was released")]
     Interrupted,

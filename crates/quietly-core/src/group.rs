@@ -1,6 +1,6 @@
 //! Units of several rows: group privacy.
 //!
-//! A schema may declare that a unit (a person, say) has up to k rows, `rows_per_unit = k`. The budget that is asked for is then the unit's, and
+//! A schema may declare that a unit (a person, say) has up to k rows, `rows_per_unit = k`. The requested budget is then the unit's, and
 //! a run is planned, charged and proven for one row at a smaller budget.
 //!
 //! # Proof: what one row must cost so that k rows cost (ε, δ)
@@ -61,7 +61,7 @@ impl Group {
         (one, delta * share * (1.0 - 1e-9))
     }
 
-    /// What a unit pays if one row pays `epsilon`, not below.
+    /// What a unit costs if one row costs `epsilon`, not below.
     pub fn epsilon(self, epsilon: f64) -> f64 {
         if self.is_one_row() { epsilon } else { self.0 as f64 * epsilon * (1.0 + f64::EPSILON) }
     }
@@ -79,7 +79,7 @@ impl Group {
 }
 
 impl Budget {
-    /// The same for units that have up to so many rows each: what is asked for is then the unit's.
+    /// The same for units of up to so many rows each: the budget is then the unit's.
     ///
     /// ```
     /// use quietly_core::budget::Budget;
@@ -101,7 +101,7 @@ impl Budget {
         Ok(budget)
     }
 
-    /// The same for units of at least so many rows: never of fewer than were asked for.
+    /// The same for units of at least so many rows: never of fewer than were requested.
     ///
     /// # Errors
     ///
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// Randomised response tells one bit of each row at ε', where all probabilities are known: k rows of a unit cost exactly kε'.
+    /// Randomised response releases one bit of each row at ε', where all probabilities are known: k rows of a unit cost exactly kε'.
     #[test]
     fn randomised_response_of_k_rows_is_as_dear_as_promised() {
         for rows in [2_u64, 8] {

@@ -1,4 +1,4 @@
-//! The integer lattice on which clipped records are added.
+//! The integer lattice on which clipped rows are added, with the sensitivity after rounding.
 //!
 //! # Proof: one row on the lattice
 //!
@@ -115,14 +115,14 @@ impl Lattice {
         Sensitivity::frobenius((self.bound as f64).powi(2), self.step * self.step, size)
     }
 
-    /// `residual` in units per feature, held to what a row of this norm may have.
+    /// `residual` in units per feature, clipped so that a row of this norm adds at most the clipping norm.
     #[inline(always)]
-    pub fn coefficient(&self, residual: f64, norm: f64) -> f64 {
+    pub fn clipped_coefficient(&self, residual: f64, norm: f64) -> f64 {
         let most = self.reach / norm;
         let units = residual * self.per_step[0] * self.per_step[1];
-        let held = units.max(-most).min(most);
+        let clipped = units.max(-most).min(most);
         // Without the second half, a norm that is zero or not a number would lift the limit.
-        if residual.is_finite() & (0.0..f64::INFINITY).contains(&most) { held } else { 0.0 }
+        if residual.is_finite() & (0.0..f64::INFINITY).contains(&most) { clipped } else { 0.0 }
     }
 }
 
@@ -170,7 +170,7 @@ mod tests {
 
     /// The integers of a record, the way the passes make them.
     fn integers(lattice: &Lattice, residual: f64, z: &[f64]) -> Vec<i64> {
-        let a = lattice.coefficient(residual, norm(z.iter().map(|z| z * z).sum()));
+        let a = lattice.clipped_coefficient(residual, norm(z.iter().map(|z| z * z).sum()));
         z.iter().map(|z| nearest(a * z)).collect()
     }
 
@@ -219,9 +219,9 @@ mod tests {
         for residual in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             assert_eq!(integers(&lattice, residual, &[1.0, 0.5]), [0, 0]);
         }
-        assert_eq!(lattice.coefficient(1.0, f64::NAN), 0.0);
-        assert_eq!(lattice.coefficient(1.0, 0.0), 0.0);
-        assert_eq!(lattice.coefficient(1.0, f64::INFINITY), 0.0);
+        assert_eq!(lattice.clipped_coefficient(1.0, f64::NAN), 0.0);
+        assert_eq!(lattice.clipped_coefficient(1.0, 0.0), 0.0);
+        assert_eq!(lattice.clipped_coefficient(1.0, f64::INFINITY), 0.0);
         assert_eq!(integers(&lattice, 1.0, &[1e200, 1.0]), [0, 0]);
         // Below the clip nothing is scaled: a half is half of 2³⁰ steps.
         assert_eq!(integers(&lattice, 0.5, &[1.0, -0.5]), [1 << 29, -(1 << 28)]);

@@ -1,4 +1,4 @@
-//! What has been spent on one table, in a file that outlives the process.
+//! The ledger: what has been spent on one table, in a file. [`Ledger::charge`] refuses a spend beyond the limit.
 //!
 //! # Proof: the ledger never counts too little
 //!
@@ -9,7 +9,7 @@
 //!
 //! # What the file survives
 //!
-//! A line is written under a lock, in one call, and flushed before anybody may read the table. A write that fails is cut
+//! A line is written under a lock, in one call, and flushed before the table may be read. A write that fails is cut
 //! back. A process that ends in the middle leaves a last line without its end: its run has read nothing. Cutting a line is
 //! also how a charge would be hidden, or lost when a file is copied in part, so that nothing is cut unasked:
 //! [`Ledger::repair`] does, and says so in the file.
@@ -49,12 +49,12 @@ pub struct LedgerEntry {
     pub epsilon: f64,
     /// The δ at which it holds.
     pub delta: f64,
-    /// How many rows a unit has, at most: the price is for all of them.
+    /// The largest number of rows of a unit: the cost is for all of them.
     pub rows_per_unit: u64,
     /// The run that may use it; older ledgers do not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// Whether that run has ended: its result is safe, and it never goes on.
+    /// Whether that run is finished: its result is saved, and it never resumes.
     pub finished: bool,
     #[serde(skip)]
     allocation: Option<String>,
@@ -63,7 +63,7 @@ pub struct LedgerEntry {
 /// A run that is about to be charged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// What tells it from all others: 128 random bits.
+    /// Its identifier: 128 random bits.
     pub name: String,
     /// What it makes, in words.
     pub what: String,
@@ -272,11 +272,11 @@ impl Ledger {
     pub fn charge_run(&mut self, run: &Run, budget: Budget) -> Result<(), Error> {
         let mut file = self.again()?;
         let (own, other) = (self.limit.neighbours(), budget.neighbours());
-        // Who is replaced leaves and joins: twice ε, and (1 + e^ε) times δ; the other way round nothing follows.
+        // A replaced unit is removed and added: twice ε, and (1 + e^ε) times δ. Nothing follows the other way round.
         let want =
             "those of the ledger: costs under different neighbouring relations do not add up";
         Error::ensure(own == other, "neighbours", want, other.name())?;
-        // k rows of a unit pay k times what one row does.
+        // k rows of a unit cost k times what one row does.
         let (own, other) = (self.rows_per_unit(), budget.rows_per_unit());
         let want = "the same as for the other runs in this ledger: costs for units of different sizes do not add up";
         Error::ensure(own.is_none_or(|own| own == other), "rows_per_unit", want, other)?;
@@ -293,7 +293,7 @@ impl Ledger {
             && Decimal::above(budget.delta()) <= delta;
         if !fits {
             return Err(Error::BudgetExceeded {
-                asked: display::pair(budget.epsilon(), budget.delta()),
+                requested: display::pair(budget.epsilon(), budget.delta()),
                 left: display::pair(epsilon.down(), delta.down()),
                 limit: display::pair(self.limit.epsilon(), self.limit.delta()),
             });

@@ -1,4 +1,4 @@
-//! What a plan will ask of the data, and what each question costs.
+//! Mechanisms, and the releases that a plan makes with them: how each is priced.
 //!
 //! A [`PlannedRelease`] is both: the releaser takes its noise from it and the accountant its price, so that
 //! what is charged is what runs.
@@ -15,7 +15,7 @@ mod pure;
 mod sampler;
 mod validity;
 
-/// A kind of question and its noise.
+/// A mechanism with its noise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "mechanism", rename_all = "kebab-case")]
 pub enum Mechanism {
@@ -25,12 +25,12 @@ pub enum Mechanism {
         #[serde(rename = "noise_multiplier")]
         noise: f64,
     },
-    /// Sums with Gaussian noise that is mixed from step to step.
+    /// Sums with Gaussian noise that is correlated between steps.
     CorrelatedGaussian {
         /// The noise multiplier κ.
         #[serde(rename = "noise_multiplier")]
         noise: f64,
-        /// How it is mixed.
+        /// The correlation of its noise.
         #[serde(flatten)]
         correlation: Correlation,
     },
@@ -67,13 +67,13 @@ pub enum Mechanism {
     },
 }
 
-/// One kind of question.
+/// A release of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedRelease {
-    /// What the answer is for. Distinct within a plan, as it names a stream of randomness.
+    /// Its name. Distinct within a plan, as it names a stream of randomness.
     #[serde(rename = "id")]
     pub purpose: String,
-    /// How it is answered.
+    /// Its mechanism.
     #[serde(flatten)]
     pub mechanism: Mechanism,
     /// How often in each step of its stage, at most.
@@ -81,7 +81,7 @@ pub struct PlannedRelease {
 }
 
 impl PlannedRelease {
-    /// A sum asked once in each step, with `noise` over what one row can add.
+    /// A sum released once in each step, with the noise multiplier `noise`.
     pub fn sum(purpose: &str, noise: f64) -> Self {
         PlannedRelease {
             purpose: purpose.into(),
@@ -90,19 +90,19 @@ impl PlannedRelease {
         }
     }
 
-    /// The same with noise that is mixed from step to step.
+    /// The same with noise that is correlated between steps.
     pub fn correlated_sum(purpose: &str, noise: f64, correlation: Correlation) -> Self {
         let mechanism = Mechanism::CorrelatedGaussian { noise, correlation };
         PlannedRelease { purpose: purpose.into(), mechanism, times: 1 }
     }
 
-    /// A quantile asked once in each step, which takes μ of the budget under `neighbours`.
+    /// A quantile released once in each step, which takes μ of the budget under `neighbours`.
     pub fn quantile(purpose: &str, level: f64, mu: f64, neighbours: Neighbours) -> Self {
         let mechanism = quantile(level, mu, neighbours);
         PlannedRelease { purpose: purpose.into(), mechanism, times: 1 }
     }
 
-    /// The minimiser of a tilted objective, asked once.
+    /// The minimiser of a perturbed objective, released once.
     pub fn objective(
         purpose: &str,
         noise: f64,
@@ -113,7 +113,7 @@ impl PlannedRelease {
         PlannedRelease { purpose: purpose.into(), mechanism, times: 1 }
     }
 
-    /// Something asked once that is proven to be (ε, δ)-differentially private.
+    /// A single release of a mechanism that is proven to be (ε, δ)-differentially private.
     pub fn approximate_dp(purpose: &str, epsilon: f64, delta: f64) -> Self {
         let mechanism = Mechanism::ApproximateDp { epsilon, delta };
         PlannedRelease { purpose: purpose.into(), mechanism, times: 1 }
@@ -153,16 +153,16 @@ impl PlannedRelease {
     }
 }
 
-/// Some steps that ask the same questions.
+/// Steps that make the same releases.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
     /// What these steps are for.
     pub name: String,
     /// How many there are.
     pub steps: u64,
-    /// What each of them asks.
+    /// The releases of each step.
     pub releases: Vec<PlannedRelease>,
-    /// Every row is asked in each of them, whatever the sampler.
+    /// Every row takes part in each step, whatever the sampler.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_rows: bool,
 }
@@ -171,21 +171,21 @@ pub struct Stage {
 ///
 /// Stages over all rows compose. Those of a sampler are one event, composed with the others:
 ///
-/// * [`Sampler::FullBatch`]: all questions of all steps compose.
+/// * [`Sampler::FullBatch`]: all releases of all steps compose.
 /// * [`Sampler::RandomAllocation`]: every step is 1/noise-GDP for a row that is there or not (Gaussian releases are
 ///   1/noise-GDP, choices as in [`selection_mu`], squares add, and the most expensive step counts), which is what the
 ///   theorem of random allocation asks of a step.
 /// * [`Sampler::Poisson`]: the same, for sums only: several sums of one sample are one longer sum.
-/// * [`Sampler::Partition`]: a row meets the questions of one part only, drawn before any data is read
+/// * [`Sampler::Partition`]: a row takes part in the releases of one part only, drawn before any data is read
 ///   (docs/spec/regression.md#0.5, G3).
-/// * [`Sampler::BallsAndBins`], [`Sampler::Cyclic`], [`Sampler::FixedSize`], and noise that is mixed under any sampler: one sum in every step, and
+/// * [`Sampler::BallsAndBins`], [`Sampler::Cyclic`], [`Sampler::FixedSize`], and correlated noise under any sampler: one sum in every step, and
 ///   all of them one event.
 /// * [`Sampler::OrderedPartition`]: the same, and a replaced row keeps its place. One that joins or leaves moves all after it: plans
 ///   under that relation are refused before they come here.
 ///
 /// # Errors
 ///
-/// If no planner makes such stages for the sampler, or nobody can price them.
+/// If no planner makes such stages for the sampler, or no theorem covers them.
 pub fn event(sampler: Sampler, stages: &[Stage]) -> Result<Event, Error> {
     let full = |stage: &Stage| stage.all_rows || sampler == Sampler::FullBatch;
     validity::check_stages(sampler, stages)?;
@@ -197,7 +197,7 @@ pub fn event(sampler: Sampler, stages: &[Stage]) -> Result<Event, Error> {
     Ok(events.into_iter().reduce(Event::then).expect("a plan asks something"))
 }
 
-/// A descent that asks for one sum in every step, found sound.
+/// A descent that releases one sum in every step, already checked.
 fn descent(sampler: Sampler, stages: &[&Stage]) -> Result<Event, Error> {
     let [Stage { steps, releases, .. }] = stages else { panic!("a descent has one stage") };
     let [PlannedRelease { mechanism, times: 1, .. }] = releases[..] else {
@@ -221,17 +221,17 @@ fn descent(sampler: Sampler, stages: &[&Stage]) -> Result<Event, Error> {
 }
 
 impl Stage {
-    /// Some steps that ask the same questions of a sampler's rows.
+    /// Steps that make the same releases about a sampler's rows.
     pub fn new(name: &str, steps: u64, releases: Vec<PlannedRelease>) -> Self {
         Stage { name: name.into(), steps, releases, all_rows: false }
     }
 
-    /// The same, asked of all rows.
+    /// The same about all rows.
     pub fn of_all_rows(self) -> Self {
         Stage { all_rows: true, ..self }
     }
 
-    /// Which rows a question is put to, where it is not the sampler's once a step.
+    /// Which rows a release is about, where it is not the sampler's once a step.
     pub fn whom(&self, charge: &PlannedRelease) -> String {
         match (self.all_rows, charge.times) {
             (true, 1) => ", over all rows".into(),
@@ -261,11 +261,11 @@ impl Stage {
         let square = |charge: &PlannedRelease| {
             let once = match charge.mechanism {
                 Mechanism::Gaussian { noise } => 1.0 / noise,
-                // A row that is replaced leaves and joins.
+                // A replaced row is removed and added.
                 Mechanism::Exponential { add_remove, replace_one } => {
                     selection_mu(add_remove.max(0.5 * replace_one))
                 }
-                // No Gaussian covers an infinite loss, however rare: a step that promises is priced beyond any budget.
+                // No Gaussian covers an infinite loss, however rare: a step with an approximate DP mechanism is priced beyond any budget.
                 Mechanism::ApproximateDp { .. }
                 | Mechanism::CorrelatedGaussian { .. }
                 | Mechanism::ObjectivePerturbation { .. }

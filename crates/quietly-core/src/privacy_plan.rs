@@ -118,12 +118,12 @@ impl PrivacyPlan {
 }
 
 impl UncheckedPlan {
-    /// What was asked for: of a unit, if units have several rows.
+    /// The budget that was requested: of a unit, if units have several rows.
     pub fn unit_budget(&self) -> Budget {
         self.unit.unwrap_or(self.budget)
     }
 
-    /// What a unit pays: ε at the δ of [`unit_budget`](Self::unit_budget), not below.
+    /// What a unit costs: ε at the δ of [`unit_budget`](Self::unit_budget), not below.
     pub fn unit_epsilon(&self) -> f64 {
         self.unit_budget().group().epsilon(self.epsilon)
     }
@@ -195,7 +195,7 @@ impl UncheckedPlan {
         Error::ensure(sound, "plan", WANT, got)
     }
 
-    /// The same at its price.
+    /// The same plan, priced.
     fn priced(mut self) -> Result<PrivacyPlan, Error> {
         let budget = self.budget;
         let (neighbours, delta) = (budget.neighbours(), budget.delta());

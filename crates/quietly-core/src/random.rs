@@ -1,4 +1,4 @@
-//! Repeatable numbers for the tests of the passes.
+//! A repeatable random number generator for tests.
 
 /// Marsaglia's xorshift generator.
 pub struct Random(pub u64);

@@ -1,4 +1,4 @@
-//! The releaser: private values go in, noise is added, public values come out.
+//! The Releaser: takes private sums, adds noise, and returns public values.
 //!
 //! One file adds noise and releases: this one, which alone calls `Private::declassify`. Two send sums to it, from workers on other
 //! machines, by `Private::sent_to_driver`. A test looks for others in the whole workspace. Every release is looked up
@@ -191,7 +191,7 @@ pub struct Releaser {
     pub witness: Option<Vec<Witnessed>>,
 }
 
-/// A question as a test sees it.
+/// A release as a test sees it.
 #[cfg(any(test, feature = "witness"))]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Witnessed {
@@ -216,7 +216,7 @@ impl Releaser {
     ///
     /// # Panics
     ///
-    /// If two questions have one name: they would share their noise.
+    /// If two releases have one name: they would share their noise.
     pub fn new(key: Key, stages: &[Stage], threads: usize) -> Self {
         let mut pending: Vec<PendingRelease> = Vec::new();
         for stage in stages {
@@ -245,7 +245,7 @@ impl Releaser {
         }
     }
 
-    /// The same for a run that goes on: the first `steps` answers were given before, and their noise is not used again.
+    /// The same for a resumed run: the first `steps` releases were made before, and their noise is not used again.
     ///
     /// # Panics
     ///
@@ -259,14 +259,14 @@ impl Releaser {
 
     /// A key for these private parts alone: see [`Key::bound_to`].
     ///
-    /// What leaves is a key. To whoever does not hold the one it is made from it is as random as that, whatever the parts.
+    /// The result is a key. Without the key that it is derived from, it is as random as that one, whatever the parts.
     pub fn bound(key: &Key, public: &[u8], parts: Private<impl Iterator<Item = Vec<u8>>>) -> Key {
         let all = |parts| key.bound_to(std::iter::once(public.to_vec()).chain(parts));
         parts.map(all).declassify()
     }
 
-    /// Keeps what a test wants to see, and leaves zeros: what is released then does not depend on the data, so that two
-    /// tables can be compared question by question under one history.
+    /// Records the values for a test, and replaces them by zeros: releases then do not depend on the data, so that two
+    /// tables can be compared release by release under one history.
     #[cfg(any(test, feature = "witness"))]
     fn see(&mut self, purpose: &str, values: &mut [i64], bound: Option<f64>) {
         if let Some(witness) = &mut self.witness {
@@ -300,7 +300,7 @@ impl Releaser {
         }
     }
 
-    /// How a question is planned to be answered.
+    /// The planned mechanism of a release.
     pub fn planned(&self, purpose: &str) -> Mechanism {
         self.planned_for(purpose).unwrap_or_else(|| panic!("{purpose} is not in the plan"))
     }
@@ -310,11 +310,11 @@ impl Releaser {
         self.pending.iter().find(|o| o.purpose == purpose).map(|open| open.mechanism)
     }
 
-    /// Something computed without any noise: for plans that promise nothing, and for no other.
+    /// A value computed without noise: for plans without privacy (ε = ∞), and for no others.
     ///
     /// # Panics
     ///
-    /// If the plan has questions: then the answer is to go through them.
+    /// If the plan has releases: a private plan must use them.
     pub fn non_private<T, U>(&self, value: Private<T>, compute: impl FnOnce(T) -> U) -> U {
         assert!(self.pending.is_empty(), "only a plan that promises nothing is answered plainly");
         compute(value.declassify())
@@ -325,7 +325,7 @@ impl Releaser {
         sampler.draw(self.key.stream(STEPS))
     }
 
-    /// The same for a sum, of as many numbers as is asked for now.
+    /// What was released of this sum before the interruption, of the same length.
     fn replayed_sum(
         &mut self,
         purpose: &str,
@@ -404,9 +404,9 @@ impl Releaser {
         Ok(self.released(purpose, &sum, unit, scale * unit))
     }
 
-    /// The noisy sum of the next step, where noise is mixed from step to step.
+    /// The noisy sum of the next step, where noise is correlated between steps.
     ///
-    /// The finished noise of a step is rounded once: what leaves is round(sum + noise), a function of the ideal release. All steps
+    /// The noise of a step is rounded once: the release is round(sum + noise), a function of the ideal release. All steps
     /// are on one lattice, as their noises are made of the same numbers.
     ///
     /// # Panics
@@ -522,7 +522,7 @@ impl Releaser {
         let rate = Ratio::new((rate * denominator as f64).floor() as u64, denominator)?;
         let scores = counts.map(|counts| scores(&counts, level));
         let mut bits = stream.bits(step)?;
-        // Only the index leaves; the scores do not.
+        // Only the index is released; the scores are not.
         let choose = |scores: Vec<i64>| {
             ExponentialMechanism::new(rate, LEVEL_BITS)?.choose(&scores, &mut bits)
         };
@@ -531,7 +531,7 @@ impl Releaser {
         Ok(at)
     }
 
-    /// The answer of a mechanism that comes with a proof of its own: for neighbouring values it must be
+    /// The output of a mechanism with its own proof of approximate DP: for neighbouring values it must be
     /// (ε, δ)-indistinguishable, with the planned ε and δ, which it is given together with randomness that nothing else uses.
     ///
     /// Nothing here adds noise: the proof stands where the mechanism does, and what it returns is public.
@@ -565,9 +565,9 @@ impl Releaser {
         value.map(|value| work(value, stream, step)).transpose()
     }
 
-    /// Private work that may have been asked to stop, and cannot fail otherwise.
+    /// Private work that may have been interrupted, and cannot fail otherwise.
     pub fn unless_interrupted<T>(work: Private<Result<T, Error>>) -> Result<Private<T>, Error> {
-        // Whatever it says, no more than this leaves.
+        // The message is dropped: only the interruption itself is public.
         work.transpose().map_err(|_| Error::Interrupted)
     }
 

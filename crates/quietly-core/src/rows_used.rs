@@ -123,7 +123,7 @@ pub fn stage(budget: Budget, sampler: Sampler) -> Result<Stage, Error> {
     Ok(over_all_rows(PlannedRelease::sum(ROWS_USED, noise), sampler))
 }
 
-/// The same with Laplace noise: for δ = 0, and beside promises that leave no δ.
+/// The same with Laplace noise: for δ = 0, and beside mechanisms that use all of δ.
 pub fn pure_stage(epsilon: f64, neighbours: Neighbours, sampler: Sampler) -> Stage {
     over_all_rows(PlannedRelease::laplace(ROWS_USED, epsilon, neighbours), sampler)
 }

@@ -1,4 +1,4 @@
-//! Sensitive tables: files, public schemas, and rows that cannot be printed.
+//! Private tables: files, public schemas, and rows that cannot be printed.
 //!
 //! ```
 //! use quietly_data::{Encoding, Options, Schema, Source};

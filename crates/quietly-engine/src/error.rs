@@ -28,9 +28,9 @@ pub enum Error {
     File { path: String, why: String },
     /// A ledger has less left than a run costs.
     #[error(
-        "this run needs {asked}, but the ledger has {left} left of {limit}; nothing was read or spent"
+        "this run needs {requested}, but the ledger has {left} left of {limit}; nothing was read or spent"
     )]
-    BudgetExceeded { asked: String, left: String, limit: String },
+    BudgetExceeded { requested: String, left: String, limit: String },
     /// Rows on other machines could not be asked.
     #[error("the cluster at {address} did not respond: {why}")]
     Remote { address: String, why: String },
@@ -135,8 +135,8 @@ impl From<quietly_core::error::Error> for Error {
             Core::Noise(error) => Error::Noise(error),
             Core::Parameter { name, want, got } => Error::Parameter { name, want, got },
             Core::File { path, why } => Error::File { path, why },
-            Core::BudgetExceeded { asked, left, limit } => {
-                Error::BudgetExceeded { asked, left, limit }
+            Core::BudgetExceeded { requested, left, limit } => {
+                Error::BudgetExceeded { requested, left, limit }
             }
             Core::Interrupted => Error::Interrupted,
         }

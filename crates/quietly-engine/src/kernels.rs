@@ -62,9 +62,9 @@ impl<L: Fn(f64, f64) -> f64 + Sync> LinearQuery<'_, L> {
         self.clip.map_or(0, |_| self.weights.len())
     }
 
-    /// Counts rows with these scores, norms and targets; returns their coefficients.
+    /// Counts rows with these scores, norms and targets; returns their clipped coefficients.
     #[inline(always)]
-    fn judge<const R: usize>(
+    fn clipped_coefficients<const R: usize>(
         &self,
         scores: [f64; R],
         norms: [f64; R],
@@ -78,7 +78,7 @@ impl<L: Fn(f64, f64) -> f64 + Sync> LinearQuery<'_, L> {
             }
         }
         match self.clip {
-            Some(clip) => std::array::from_fn(|r| clip.coefficient(residuals[r], norms[r])),
+            Some(clip) => std::array::from_fn(|r| clip.clipped_coefficient(residuals[r], norms[r])),
             None => [0.0; R],
         }
     }

@@ -2,11 +2,11 @@
 //!
 //! # Proof: steps from a key are a random allocation
 //!
-//! Random allocation is proven for records that are each in one of T steps, uniformly and on their own, unknown to whoever sees
+//! Random allocation is proven for records that are each in one of T steps, uniformly and on their own, unknown to anyone who sees
 //! the model. Here the step of the i-th record of the table is a function of (key, i): ChaCha20 under a key of its own makes the words, from which
 //! steps are drawn with exact odds ([`BatchDraw`]). The files of the table are named in order, and with their sizes, when it is prepared:
 //! a record's number does not change meanwhile. A worker that is asked twice writes the same bytes under the same name, so
-//! that no record is lost or doubled, whoever fails. To whoever cannot tell ChaCha20 from random words the steps are independent and
+//! that no record is lost or doubled, whichever process fails. To an adversary that cannot tell ChaCha20 from random words the steps are independent and
 //! uniform; that the promise is then a computational one, the certificate says.
 //!
 //! The key is drawn from the operating system, given to workers, never written down and forgotten when all parts are written. The
@@ -272,7 +272,7 @@ impl PartitionedTable {
         Ok(steps)
     }
 
-    /// Marks the table as used by a run, before its first row is read. A run that goes on comes with the name that it had.
+    /// Marks the table as used by a run, before its first row is read. A resumed run has the name that it had before.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! A loss with the constants that its privacy rests on, made true for every score.
+//! A loss whose derivative is clipped, so that the bounds that privacy rests on hold for every score.
 //!
 //! Derivatives are held to ±`derivative_bound`. A derivative that never decreases, held to an interval, never decreases: what is minimised is
 //! the loss continued by straight lines, convex and as smooth as before (docs/spec/convex.md#2.7). No row

@@ -1,4 +1,4 @@
-//! The longest difference of two gradients at one point, as a certified upper bound.
+//! The gradient diameter: a certified upper bound on the difference of two gradients at one point.
 //!
 //! # Proof: gradient diameter
 //!

@@ -97,7 +97,7 @@ impl Loss {
         }
     }
 
-    /// The derivative to more digits, good to 2⁻⁸⁰ of the derivative_bound: a certified minimiser rests on it. Where the loss is not smooth
+    /// The derivative to more digits, good to 2⁻⁸⁰ of the largest derivative: a certified minimiser rests on it. Where the loss is not smooth
     /// there is none, and the derivative is as it is.
     pub fn derivative_in_double(self, u: Double, y: f64) -> Double {
         let one = Double::from(1.0);

@@ -6,7 +6,7 @@
 //! led to w: a point is returned when this, with all that rounding may have done to ∇J, is at most what was asked for.
 //!
 //! The way is L-BFGS from an inverse of the curvature of some rows. It needs no proof. Where numbers of 53 bits cannot show
-//! what was asked for, Newton's steps with gradients in two words go on, and where those do not help, plain gradient steps in
+//! what was requested, Newton's steps continue with gradients in two words, and where those do not help, plain gradient steps in
 //! two words, which must arrive: each takes the distance to argmin J down by the factor 1 - Λ/(nβ + Λ) at least.
 use std::{collections::VecDeque, ops::Range};
 
@@ -250,7 +250,7 @@ impl Objective<'_> {
         q
     }
 
-    /// Goes on in two words.
+    /// Continues with gradients in two words.
     fn in_double<E>(
         &self,
         start: Vec<f64>,

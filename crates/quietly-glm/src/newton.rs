@@ -1,4 +1,4 @@
-//! Newton's method with a line search, for the minimiser of a sum over rows that promises nothing.
+//! Newton's method with a line search, for the non-private minimiser of a sum over rows.
 //!
 //! J is convex, so the derivative along a direction never falls: its root is found by bracketing, and every step goes down. Where J is made of
 //! parabolas (rounded corners, Huber's loss), the steps end at the minimiser after finitely many.
@@ -35,7 +35,7 @@ impl Objective<'_> {
             let mut direction: Vec<f64> = g.iter().map(|g| -g).collect();
             factor.solve(&mut direction);
             let derivative = dot(&g, &direction);
-            // A step that is not a number is none.
+            // A step that is not a number ends the search.
             if derivative.is_nan() || derivative >= -enough {
                 break;
             }

@@ -1,4 +1,4 @@
-//! The minimiser itself, for plans that promise nothing: what a fit without privacy is.
+//! Non-private fits: the minimiser without noise, for plans with ε = ∞.
 //!
 //! A corner that a private fit rounds off is sharp here. The width of the rounded corner goes to 0 by continuation: each width starts
 //! from the minimiser of the last, until hardly a row lies within it. As many rows as there are weights always do, because a

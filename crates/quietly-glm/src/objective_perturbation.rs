@@ -1,4 +1,4 @@
-//! AMP: the minimiser of a perturbed objective, rounded with noise of its own.
+//! Objective perturbation (AMP): the minimiser of a perturbed objective, with a second noise for its rounding.
 //!
 //! Iyengar, Near, Song, Thakkar, Thakurta, Wang, *Towards Practical Differentially Private Convex Optimization*, S&P 2019, after Kifer,
 //! Smith, Thakurta 2012. `quietly_accounting::Event::objective_perturbation` has the theorem for the exact minimiser.
@@ -256,7 +256,7 @@ fn fit(run: &mut Fitting<'_, '_>, examples: &Private<Examples<'_>>) -> Result<Ve
     let far = set.map_or(0.0, |set| farthest(set, all));
     let power_term = problem.regulariser.power_term(run.rows, far);
     let terms = Terms { glm, radius: run.radius, size, strong: setting.strong, power_term };
-    // How near the minimiser is asked to be: where it matters to nobody, but not nearer than 53 bits usually show.
+    // How near the minimiser is asked to be: so near that it does not matter, but not nearer than 53 bits usually show.
     let harmless =
         0.05 * setting.deviation() / terms.derivative_bound(run.rows) / run.noise(ROUNDING);
     // The ridge is centred where the constant alone would say what the classes' shares are.

@@ -1,4 +1,4 @@
-//! SC-psgd and GD-OP: noise on the last point of plain gradient steps.
+//! Output perturbation (SC-PSGD and GD-OP): noise on the last iterate of non-private gradient steps.
 //!
 //! Wu, Li, Kumar, Chaudhuri, Jha, Naughton, *Bolt-on Differential Privacy for Scalable Stochastic Gradient Descent-based
 //! Analytics*, SIGMOD 2017. GD-OP is the case of one batch of all rows.

@@ -1,4 +1,4 @@
-//! What a convex method fits, and where: public, part of the plan.
+//! A convex problem: loss, regulariser, constraint set and public bounds. Part of the plan.
 use quietly_engine::{error::Error, link::Link};
 use serde::{Deserialize, Serialize};
 

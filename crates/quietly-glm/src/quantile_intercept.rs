@@ -1,4 +1,4 @@
-//! The intercept of a quantile, moved so that the level is right.
+//! The intercept of a quantile regression, corrected by a private quantile of the residuals.
 //!
 //! The ridge of a perturbed objective pulls the intercept to the middle of the range, and a rounded corner blurs the level: the
 //! surface then has too many or too few rows below it, the more so the smaller the budget. What the first-order condition says of this

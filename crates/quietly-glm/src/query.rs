@@ -1,4 +1,4 @@
-//! Queries of convex problems: how many rows there are, how long they are, and sums of clipped gradients.
+//! Queries of convex problems: the number of rows, their norms, and sums of clipped gradients.
 //!
 //! # Proof: clipped gradients on the lattice
 //!
@@ -205,7 +205,7 @@ impl Query for ConvexQuery {
                 let derivatives = self.problem.derivatives(self.width, sum.radius);
                 let glm = derivatives.expect("a plan that was checked");
                 let members = rows.members.map(|members| members.rows());
-                let q = examples.clipped(glm, &sum.weights, &sum.lattice(), members);
+                let q = examples.clipped_gradient_sum(glm, &sum.weights, &sum.lattice(), members);
                 add_to(totals, &q, &[]);
             }
         }

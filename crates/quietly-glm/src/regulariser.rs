@@ -1,4 +1,4 @@
-//! What is added to the loss whatever the data: a preference for small weights.
+//! The regulariser: ridge, lasso and power terms, independent of data.
 //!
 //! It is the same for all records, so it cancels in the difference of two gradients and enters no
 //! sensitivity; step sizes alone know it.

@@ -1,4 +1,4 @@
-//! Sets that weights are kept in. All are convex, closed and public.
+//! Constraint sets of weights. All are convex, closed and public.
 use quietly_engine::error::Error;
 use serde::{Deserialize, Serialize};
 

@@ -147,7 +147,7 @@ pub fn find(
                 let (s, q) = row.entries().fold((0.0, 0.0), squares);
                 let norm = (s + q + 2.0 * last * last).sqrt()
                     * (1.0 + (width as f64 + 64.0) * f64::EPSILON);
-                let units = lattice.coefficient(1.0, norm);
+                let units = lattice.clipped_coefficient(1.0, norm);
                 for (j, x) in row.entries() {
                     let x = first * x;
                     sum[j] += (units * x).round() as i64;
@@ -189,7 +189,7 @@ pub fn find(
             for i in range.filter(|&i| !target[i].is_nan()) {
                 features.row(i, width).fill(&mut row);
                 let square = map.moved(&row, &mut z).min(most * most);
-                sum += (lattice.coefficient(square, 1.0)).round() as i64;
+                sum += (lattice.clipped_coefficient(square, 1.0)).round() as i64;
             }
             vec![sum]
         });

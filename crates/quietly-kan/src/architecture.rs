@@ -1,4 +1,4 @@
-//! How a network looks. All of it is public and none of it depends on data.
+//! The architecture of a network: public, independent of data.
 use serde::{Deserialize, Serialize};
 
 pub use quietly_engine::splines::Input;

@@ -1,4 +1,4 @@
-//! Which sampler, which noise, how many steps: chosen by public quantities alone.
+//! Chooses sampler, noise and number of steps from public quantities alone.
 //!
 //! In T steps of η over batches of n/b rows the weights can move by ηT along a gradient that all rows agree on, while the noise
 //! Σ_t ξ_t that they end with has a standard deviation of ηκ(b/n)·√V in every direction, with V = Σ_s (a_0 + … + a_s)² for noise that

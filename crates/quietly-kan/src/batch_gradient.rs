@@ -45,8 +45,8 @@ pub(super) trait Arithmetic: Sync {
     fn product(sum: Self::Partial, delta: Self::Delta, factor: Self::Factor) -> Self::Partial;
     fn flush(total: &mut Self::Total, sum: Self::Partial);
 
-    /// Writes the δ of row `slot` of a chunk of so many rows.
-    fn settle(&self, sides: &mut [Side<'_, Self::Delta>], slot: usize, chunk: usize);
+    /// Clips: writes the δ of row `slot` of a chunk of so many rows, scaled to the clipping norm.
+    fn clip(&self, sides: &mut [Side<'_, Self::Delta>], slot: usize, chunk: usize);
 }
 
 impl Network {
@@ -274,12 +274,12 @@ impl<A: Arithmetic, const Q: usize> SimdBlock for Find<'_, A, Q> {
                     into: of.deltas,
                 });
             }
-            kind.settle(&mut sides, slot, CHUNK);
+            kind.clip(&mut sides, slot, CHUNK);
         }
     }
 }
 
-/// Gives jobs to whoever is free.
+/// Gives jobs to idle workers.
 pub(super) fn share<J: Send, S>(
     jobs: Vec<J>,
     threads: usize,

@@ -1,4 +1,4 @@
-//! The longest gradient that any row can have.
+//! A bound on the gradient norm of any row.
 //!
 //! # Proof: the longest gradient of a row
 //!

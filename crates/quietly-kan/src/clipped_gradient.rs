@@ -3,7 +3,7 @@
 //! # Proof: clipped outer products in integers
 //!
 //! A row adds to every trainable layer the products δ̂_j·φ̂_k of two stored vectors of integers, so
-//! what it adds has squared norm Σ_l (Σ δ̂²)(Σ φ̂²), exactly. [`Exact::settle`] computes this from
+//! what it adds has squared norm Σ_l (Σ δ̂²)(Σ φ̂²), exactly. [`Exact::clip`] computes this from
 //! the words that are stored, in integers that cannot overflow, and keeps them only if it is at
 //! most C². If not, it shrinks them once and tries again, and then takes zeros. Nothing is assumed
 //! of the floating-point numbers that δ̂ came from: those that are no numbers give zeros.
@@ -152,7 +152,7 @@ impl Arithmetic for Exact {
     }
 
     #[inline(always)]
-    fn settle(&self, sides: &mut [Side<'_, i16>], slot: usize, chunk: usize) {
+    fn clip(&self, sides: &mut [Side<'_, i16>], slot: usize, chunk: usize) {
         let mut squared = 0.0;
         for side in sides.iter() {
             let mut squares = [0.0; LANES];
@@ -250,7 +250,7 @@ impl Arithmetic for Plain {
     }
 
     #[inline(always)]
-    fn settle(&self, sides: &mut [Side<'_, f32>], slot: usize, chunk: usize) {
+    fn clip(&self, sides: &mut [Side<'_, f32>], slot: usize, chunk: usize) {
         for side in sides {
             let factor = (f64::from(side.scale) / ONE) as f32;
             let tiles = side.into[slot..].iter_mut().step_by(chunk);
@@ -268,10 +268,10 @@ mod tests {
     use super::*;
 
     /// Settles one row of one layer and gives its words and the squared norm of what it adds.
-    fn settled(exact: &Exact, deltas: &[Lanes; 2], squares: u64) -> ([i16; TILE], u128) {
+    fn clipped(exact: &Exact, deltas: &[Lanes; 2], squares: u64) -> ([i16; TILE], u128) {
         let mut into = [[7; TILE]; 3];
         let side = Side { deltas, scale: 1.0, squares, into: &mut into };
-        exact.settle(&mut [side], 1, 3);
+        exact.clip(&mut [side], 1, 3);
         assert_eq!((into[0], into[2]), ([7; TILE], [7; TILE]), "other rows are left alone");
         let own = into[1].iter().map(|w| i64::from(*w).pow(2) as u128).sum::<u128>();
         (into[1], own * u128::from(squares))
@@ -285,12 +285,12 @@ mod tests {
             // Without a clip, and with one that is a little too loose.
             for reach in [f64::MAX, bound as f64 * 1.01] {
                 let wrong = Exact { reach, ..right };
-                let (words, length) = settled(&wrong, &deltas, 255 * 255);
+                let (words, length) = clipped(&wrong, &deltas, 255 * 255);
                 assert!(length <= u128::from(bound).pow(2));
                 // Shrunk, not dropped, where there is anything left to store.
                 assert_eq!(words.iter().any(|w| *w != 0), bound > 3, "{bound}");
             }
-            let (words, length) = settled(&right, &deltas, 255 * 255);
+            let (words, length) = clipped(&right, &deltas, 255 * 255);
             assert!(length <= u128::from(bound).pow(2));
             assert_eq!(words.iter().any(|w| *w != 0), bound > 3);
         }
@@ -301,9 +301,9 @@ mod tests {
         let exact = Exact { per_one: 100.0, bound: 1 << 20, reach: 1e6 };
         for odd in [f32::NAN, f32::INFINITY, f32::MAX] {
             let mut deltas = [[0.5; LANES]; 2];
-            assert_eq!(settled(&exact, &deltas, 1).0, [50; TILE]);
+            assert_eq!(clipped(&exact, &deltas, 1).0, [50; TILE]);
             deltas[1][3] = odd;
-            assert_eq!(settled(&exact, &deltas, 1).0, [0; TILE]);
+            assert_eq!(clipped(&exact, &deltas, 1).0, [0; TILE]);
         }
     }
 }

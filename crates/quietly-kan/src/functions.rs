@@ -1,4 +1,4 @@
-//! The functions that a trained network is made of: public, and there to be looked at.
+//! The spline functions of a trained network, for display. They are public.
 use quietly_engine::error::Error;
 
 use super::{

@@ -6,7 +6,7 @@
 //!
 //! * [`Pictures`] are read ([`Pictures::cifar10`]) or made up ([`Pasted`]), and made worse ([`Pictures::corrupt`]).
 //! * [`ImageTraining::plan`] prices DP-SGD with Poisson samples, [`ImagePlan::run`] gives a [`ConvNet`] with its certificate.
-//! * [`Notebook`] keeps a run that may be broken off: [`ImagePlan::run_with`] goes on at no extra cost, with the same bits.
+//! * [`Notebook`] is a checkpoint: [`ImagePlan::run_with`] resumes an interrupted run at no extra cost, with the same bits.
 //! * [`ConvNet::attention`] shows where a network looks: Grad-CAM.
 //!
 //! ```

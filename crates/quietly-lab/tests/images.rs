@@ -17,7 +17,7 @@ fn tables(folder: &Folder, name: &str) -> Value {
 }
 
 /// `kill -9` in the middle of a training: the next run goes on from the last page, and all of its numbers and pictures are
-/// those of a run that nobody killed.
+/// those of an uninterrupted run.
 #[test]
 fn a_killed_run_goes_on_and_ends_the_same() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! The plain model, without privacy: what ε = ∞ gives, and what a private model is compared with.
+//! Least squares without privacy: what ε = ∞ gives, and what a private model is compared with.
 //!
 //! Linear: ordinary least squares with an intercept. ReLU: least squares through max(u, 0), started
 //! by GLMtron. Sums are floating-point here, but taken in a fixed order, so that the same table gives

@@ -1,4 +1,4 @@
-//! Words in sequence, and exact choices made with them.
+//! Random words in sequence, and exact uniform choices made of them.
 //!
 //! For everything that is not a long vector of noise: sampling rows, shuffling, choosing a
 //! candidate. All probabilities are exact, because only integers are compared.

@@ -1,4 +1,4 @@
-//! LazyUniform real numbers whose bits are drawn when they are needed.
+//! Lazy uniform real numbers whose bits are drawn when they are needed.
 //!
 //! # Proof: bits drawn late are as good as bits drawn early
 //!

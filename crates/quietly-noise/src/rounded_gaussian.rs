@@ -1,4 +1,4 @@
-//! Independent noise: the continuous normal law, rounded to the integers.
+//! Rounded Gaussian noise: exact draws of round(σZ), independent for every coordinate.
 //!
 //! # Proof: rounded normal noise is exact
 //!

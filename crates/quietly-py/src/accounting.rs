@@ -1,4 +1,4 @@
-//! What a run costs: the schemes of `quietly account`, by the same names.
+//! The accountant: the schemes of `quietly account`, by the same names.
 use pyo3::{prelude::*, types::PyDict};
 use quietly_accounting::{Error, Event, Neighbours, PrivacyBound};
 

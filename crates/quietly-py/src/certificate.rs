@@ -1,4 +1,4 @@
-//! What a release promises, in every form.
+//! Certificates.
 use pyo3::{prelude::*, types::PyDict};
 use quietly::Label;
 

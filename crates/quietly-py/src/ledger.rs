@@ -1,4 +1,4 @@
-//! What may be spent, and what was.
+//! Ledgers: what may be spent, and what was.
 use std::{path::PathBuf, sync::Mutex};
 
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! What a fit will do and cost, before any row is read.
+//! Plans: the releases of a fit and their cost, before any row is read.
 use pyo3::{prelude::*, types::PyDict};
 use quietly::{
     Budget, Encoding, Family, Key, ModelSpec, Neighbours, PARAMETERS, ParameterInfo, ParameterKind,

@@ -1,4 +1,4 @@
-//! Telling Python how far a fit has come, and being interrupted by it.
+//! Progress callbacks into Python, and interrupts from it.
 use std::{
     ops::ControlFlow,
     time::{Duration, Instant},

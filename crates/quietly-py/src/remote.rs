@@ -1,4 +1,4 @@
-//! Rows that an engine of Python's world has: tasks go there as bytes, and sums come back as bytes.
+//! Rows on the workers of Spark: tasks are sent as bytes, and sums come back as bytes.
 use std::{
     ops::ControlFlow,
     sync::{Mutex, PoisonError},

@@ -17,7 +17,7 @@ pub(crate) enum NoiseParameter {
     Noise,
     Scale,
     EpsilonEach,
-    /// There is none: the mechanism has its epsilon and delta.
+    /// None: the mechanism has its epsilon and delta.
     Nothing,
 }
 

@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let encoding = Encoding::new(&schema, whole.columns(), None, Some("y"))?;
     let plan = Regression::new(Link::Linear).plan(3000, 1, Budget::new(1.0, 1e-6)?)?;
 
-    // A fixed seed compares bits. It is for tests alone: whoever knows it can remove the noise.
+    // A fixed seed compares bits. It is for tests alone: anyone who knows it can remove the noise.
     let options = || FitOptions::new(Charge::without_ledger(Key::from_seed(1)));
     let in_memory = plan.fit(FitInput::source(&whole, &encoding), options())?;
     let in_memory = in_memory.model(&schema.unit)?;

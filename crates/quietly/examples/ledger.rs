@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let source = Source::open([&table], &ReadOptions::default())?;
     let encoding = Encoding::new(&schema, source.columns(), None, Some("y"))?;
 
-    // Whoever owns the table decides how much may be spent on it, once.
+    // The owner of the table decides once how much may be spent on it.
     let limit = Budget::new(1.0, 1e-5)?;
     let path = folder.path().join("table.ledger");
     let mut ledger = Ledger::open(&path, Some(limit))?;

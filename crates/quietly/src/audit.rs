@@ -1,4 +1,4 @@
-//! What an attacker really sees: lower bounds on ε, by experiment, beside the proven upper bound.
+//! Audits: lower bounds on ε by experiment, beside the proven upper bound.
 //!
 //! A proof bounds ε from above and can have a mistake, as can the code that it is about. An attack bounds ε from below and
 //! cannot prove privacy, but it catches mistakes: an empirical lower bound above the proven upper bound is one.
@@ -8,7 +8,7 @@
 //!   a [`Mechanism`] from the inside, at whole fits ([`canary_in_fits`]), or at any closure.
 //! * [`Claim`] is what is proven, as an attacker reads it.
 //!
-//! All tables are made up here: an audit reads nobody's data and spends nothing. A mechanism that keeps its promise is
+//! All tables are synthetic: an audit reads no private data and spends nothing. A mechanism that keeps its guarantee is
 //! accused with chance [`FALSE_ACCUSATION`] at most.
 pub use canary::{Canary, FALSE_ACCUSATION, Sighting, canary, canary_in_fits};
 pub use mechanism::{Broken, Mechanism, Scheme};

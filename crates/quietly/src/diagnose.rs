@@ -1,4 +1,4 @@
-//! Can this signal be learnt at this privacy, and how strong is the signal in a table?
+//! Diagnosis: whether a signal can be learnt at a budget, and how strong the signal in a table is.
 //!
 //! * [`Diagnosis`]: whether a signal, so many rows and a budget are enough, and what would be.
 //! * [`private_separation`] and [`public_separation`]: how strong the signal in a table is.

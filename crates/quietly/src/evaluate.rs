@@ -1,4 +1,4 @@
-//! What a model says about a table, and how good that is: plainly, or privately.
+//! Evaluation of a model on a table: exact, or private.
 use std::ops::ControlFlow;
 
 use quietly_data::{Encoding, Source};

@@ -1,6 +1,6 @@
 //! The privacy label: a certificate as one page for people who did not make the model.
 //!
-//! The page is complete in itself: no scripts, no fonts, nothing from elsewhere. Whatever a user typed is escaped, and no data
+//! The page is complete in itself: no scripts, no fonts, nothing external. All text of the user is escaped, and no data
 //! is in it, as there is none in a certificate.
 use std::{fmt::Write as _, ops::Deref};
 
@@ -152,7 +152,7 @@ impl Page<'_> {
         html + "</body>\n</html>\n"
     }
 
-    /// What nobody may overlook, if there is anything.
+    /// The warning at the top, if there is one.
     fn banner(&self) -> String {
         let alarm = |text: &str| {
             format!(

@@ -1,4 +1,4 @@
-//! What a network does with each column, as curves: computed from the network and the schema alone.
+//! Partial dependence of a network on each column, as curves: computed from the network and the schema alone.
 //!
 //! All other columns are drawn uniformly from what the schema allows, a fixed number of times. Curves that are not parallel tell
 //! that columns work together. Models are public, so this costs nothing.

@@ -1,4 +1,4 @@
-//! What a fit will do and cost, before any row is read.
+//! Plans: the releases of a fit and their cost, before any row is read.
 use quietly_core::{
     budget::Budget,
     certificate::Certificate,
@@ -133,12 +133,12 @@ impl<P: AsRef<UncheckedPlan>> Plan<P> {
         self.privacy.as_ref().epsilon
     }
 
-    /// What was asked for: of a unit, if units have several rows.
+    /// The budget that was requested: of a unit, if units have several rows.
     pub fn unit_budget(&self) -> Budget {
         self.privacy.as_ref().unit_budget()
     }
 
-    /// What a unit pays: ε at the δ of [`unit_budget`](Self::unit_budget), not below.
+    /// What a unit costs: ε at the δ of [`unit_budget`](Self::unit_budget), not below.
     pub fn unit_epsilon(&self) -> f64 {
         self.privacy.as_ref().unit_epsilon()
     }

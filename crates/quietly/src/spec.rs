@@ -1,4 +1,4 @@
-//! A model as a user asks for it, and the plan for it. Parameters have one name in every front end.
+//! Model specs: the parameters a user gives, and the plan for them. Parameters have one name in every front end.
 use quietly_core::budget::Budget;
 use quietly_data::Encoding;
 use quietly_engine::{error::Error, expansion::Expansion, link::Link};

@@ -1,4 +1,4 @@
-//! Charts as SVG text: no fonts, scripts or files from elsewhere.
+//! Charts as SVG text: no external fonts, scripts or files.
 //!
 //! A [`Canvas`] writes elements. An [`Axis`] becomes a [`Scale`] between two positions of the
 //! canvas, and two scales are a [`Plot`]. A [`Chart`] is a complete line chart.

@@ -1,4 +1,4 @@
-//! Whether a table holds what its schema says: one noisy count per kind of trouble and column.
+//! Checks a table against its schema: one noisy count per kind of problem and column.
 //!
 //! A cell is *missing or undeclared* if it is no number where the schema has a range, or none of the
 //! values that it lists. It is *at an end* if it lies at an end of its range or beyond. A row is *usable* if a

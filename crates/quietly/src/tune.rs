@@ -1,4 +1,4 @@
-//! Choosing among candidates, privately and at a price that hardly depends on how many there are.
+//! Private selection among candidates, at a cost that hardly depends on their number.
 //!
 //! A trial draws a candidate, fits it and scores it on rows that it has not seen. A random number of trials is made, and the best model is
 //! released with its score: nothing else, not even how many there were. [`TrialCount`] has the theorem. What it asks of a trial:
@@ -39,7 +39,7 @@ const ROUNDS: usize = 4;
 pub enum Validation<'a> {
     /// Rows of the same table that are not trained with: scores have noise.
     Private(&'a Source),
-    /// Rows that anybody may see: scores are exact.
+    /// Public rows: scores are exact.
     Public(&'a Source),
 }
 
@@ -159,7 +159,7 @@ impl Tuning {
             // All trials together are within the charge.
             let own =
                 |what: &[u8]| Charge::without_ledger(key.bound_to([what, &trial.to_le_bytes()]));
-            // How many trials there were is secret: only whether to go on is asked, and nothing told.
+            // The number of trials is secret: the callback may interrupt, but gets no progress.
             let mut quiet = |_: Progress| watch(Progress { doing: "trying", done: 0, of: 1 });
             let input = FitInput::source(train, encoding);
             let options = FitOptions::new(own(b"trial")).threads(threads);

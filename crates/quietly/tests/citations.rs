@@ -209,7 +209,7 @@ fn bare(line: &str, names: &[String]) -> bool {
     })
 }
 
-/// Whoever follows a page to a file finds it.
+/// Every link of a page to a file resolves.
 #[test]
 fn files_that_pages_name_are_there() {
     let (mut named, mut missing) = (0, Vec::new());

@@ -213,7 +213,7 @@ fn only_what_is_drawn_anew_in_every_step_is_resumed() {
     assert!(resumable > 20 && refused > 10, "{resumable} {refused}");
 }
 
-/// However often a run is broken off, no question is answered twice once its page is written, and the model is that of an unbroken
+/// However often a run is interrupted, no query is answered twice once its entry is written, and the model is that of an uninterrupted
 /// run. The control: without a checkpoint all of them are asked again.
 #[test]
 fn a_run_goes_on_where_it_was_broken_off() {
@@ -252,7 +252,7 @@ fn a_run_goes_on_where_it_was_broken_off() {
     assert_eq!(again.to_json(), whole.to_json());
     open().finish().unwrap();
     assert!(!path.exists());
-    // A run that has ended never goes on, whatever is put back.
+    // A finished run never resumes, whatever files are restored.
     for (name, old) in [("checkpoint", &checkpoint), ("checkpoint.head", &mark)] {
         fs::write(folder.path().join(name), old).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Choices made before the test, on draws of their own: nothing here can make a report wrong, only
+//! Parameters chosen before the test, on separate draws: nothing here can make a report wrong, only
 //! late or loose.
 use rand_chacha::ChaCha8Rng;
 

@@ -58,7 +58,7 @@ c = { values = [\"u\", \"v\"] }
 y = { range = [0, 40] }
 ";
 
-/// y = 3a + 5b + 2 [c = v] + 5 and a little, with a column that no schema describes: no randomness, no model of anybody.
+/// y = 3a + 5b + 2 [c = v] + 5 and a little, with a column that no schema describes: no randomness, no real person.
 pub(crate) fn table(rows: usize) -> String {
     let mut text = String::from("a,b,c,y,name\n");
     for i in 0..rows {

@@ -1,4 +1,4 @@
-//! What is known about a run outside its checkpoint: how far it came, and whether it has ended.
+//! The mark of a run, outside its checkpoint: its progress, and whether it is finished.
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io,
@@ -40,7 +40,7 @@ pub(super) enum Place {
 pub(super) enum State {
     /// It was never charged.
     Unknown,
-    /// It may go on.
+    /// It may resume.
     Begun,
     /// It has ended.
     Finished,
@@ -116,7 +116,7 @@ impl Place {
         disk::replace(&path, text.as_bytes()).map_err(|e| super::file_error(&path, &e))
     }
 
-    /// Writes down that a run has ended: from then on it never goes on.
+    /// Records that a run is finished: from then on it never resumes.
     pub(super) fn finish(&self, run: &str) -> Result<(), Error> {
         match self {
             Place::Ledger(ledger) => Ledger::open(ledger, None)?.finish(run),

@@ -25,7 +25,7 @@ pub(super) enum Kind {
     /// A run is charged.
     #[default]
     Begin,
-    /// Its result is safe, and it never goes on.
+    /// Its result is saved, and it never resumes.
     Finish,
     /// The end of the file was repaired.
     Repair,
@@ -38,7 +38,7 @@ pub(super) struct Line {
     pub(super) what: String,
     pub(super) epsilon: f64,
     pub(super) delta: f64,
-    /// How many rows a unit has: the price is for all of them.
+    /// The number of rows of a unit: the cost is for all of them.
     #[serde(rename = "rows_per_unit", default, skip_serializing_if = "Group::is_one_row")]
     pub(super) group: Group,
     #[serde(default)]
@@ -68,7 +68,7 @@ pub(super) fn written(line: &impl Serialize) -> String {
     serde_json::to_string(line).expect("plain fields") + "\n"
 }
 
-/// What tells a line from all others.
+/// The digest of a line.
 pub fn digest(line: &str) -> String {
     let bytes = Sha256::digest(line.as_bytes());
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -1,4 +1,4 @@
-//! How the noise of one step hangs on that of the steps before.
+//! Correlated noise: how the noise of one step depends on that of earlier steps.
 use std::fmt;
 
 use quietly_accounting::{CorrelatedGaussian, Event, Participation, Strategy};
@@ -102,7 +102,7 @@ impl Correlation {
         Ok(Strategy::Banded(c))
     }
 
-    /// `steps` sums with noise mixed like this, κ over what a row can add being `noise`.
+    /// `steps` sums with noise of this correlation and the noise multiplier `noise`.
     pub(super) fn event(
         self,
         participation: Participation,

@@ -1,10 +1,10 @@
-//! The price of questions without any δ.
+//! The cost of releases under pure differential privacy, δ = 0.
 use quietly_accounting::Neighbours;
 
 use super::{Mechanism, PlannedRelease, Sampler, Stage, choice, validity::check_stages};
 
 impl PlannedRelease {
-    /// A sum asked once in each step with Laplace noise, for which a row pays `epsilon` under `neighbours`.
+    /// A sum released once in each step with Laplace noise, which costs a row `epsilon` under `neighbours`.
     pub fn laplace(purpose: &str, epsilon: f64, neighbours: Neighbours) -> Self {
         // Not below: a larger scale is the safe side.
         let scale = moves(neighbours) / epsilon * (1.0 + f64::EPSILON);
@@ -15,15 +15,15 @@ impl PlannedRelease {
         }
     }
 
-    /// A quantile asked once in each step, which takes `epsilon` of the budget under `neighbours`.
+    /// A quantile released once in each step, which takes `epsilon` of the budget under `neighbours`.
     pub fn pure_quantile(purpose: &str, level: f64, epsilon: f64, neighbours: Neighbours) -> Self {
         let mechanism = choice(level, epsilon, neighbours);
         PlannedRelease { purpose: purpose.into(), mechanism, times: 1 }
     }
 
-    /// The ε for which this question is ε-differentially private on its own; none if it has a δ.
+    /// The ε for which this release alone is ε-differentially private; `None` if it has a δ.
     ///
-    /// A plan may be a file, and a file may say anything: what is not above 0 and finite has no price.
+    /// A plan may be a file, and a file may say anything: what is not above 0 and finite has no cost.
     fn pure_epsilon(&self, neighbours: Neighbours) -> Option<f64> {
         let price = match (self.mechanism, neighbours) {
             // P(k) ∝ e^(-|k|/t): ratios are at most e^(‖a - b‖₁/t), and t is no less than scale times one row.
@@ -45,7 +45,7 @@ impl PlannedRelease {
     }
 }
 
-/// How many times what one row can add a neighbour may be apart.
+/// The distance of neighbouring sums, over what one row can add.
 fn moves(neighbours: Neighbours) -> f64 {
     match neighbours {
         Neighbours::AddRemove => 1.0,
@@ -60,7 +60,7 @@ pub(super) fn up(x: f64) -> f64 {
 
 /// The ε for which a plan's stages are ε-differentially private, δ being 0, not below; none if no theorem here says so.
 ///
-/// Pure ε's add up, question by question and step by step. Where each row is in one part, it meets one step of one stage and
+/// Pure ε's add up over releases and steps. Where each row is in one part, it meets one step of one stage and
 /// the largest ε counts: neighbours agree on all other parts (for [`Sampler::Partition`] given the draw of the parts). There is no
 /// price here for secret samples.
 pub fn pure_epsilon(sampler: Sampler, stages: &[Stage], neighbours: Neighbours) -> Option<f64> {

@@ -1,4 +1,4 @@
-//! Which rows a step sees: the sampler, as the accountant sees it.
+//! Samplers: which rows a step sees, and the event that the accountant prices. `batch_sampling.rs` draws the batches.
 use std::fmt;
 
 use quietly_accounting::{Event, Participation};
@@ -18,13 +18,13 @@ pub enum Sampler {
         /// How many steps there are.
         steps: u64,
     },
-    /// Each row is in one of `steps` parts, drawn on its own, and pays for its part as if all knew which: no
+    /// Each row is in one of `steps` parts, drawn independently, and is charged as if the parts were public: no
     /// amplification, for mechanisms that none is proven for.
     Partition {
         /// How many parts there are.
         steps: u64,
     },
-    /// Each row is in one of `steps` parts by its place in the table, which everybody may know: no amplification, and for
+    /// Each row is in one of `steps` parts by its position in the table, which is public: no amplification, and for
     /// rows that are replaced only.
     OrderedPartition {
         /// How many parts there are.
@@ -45,7 +45,7 @@ pub enum Sampler {
         #[serde(rename = "epochs")]
         passes: u64,
     },
-    /// The same, but each row pays as if all knew its bin.
+    /// The same, but each row is charged as if its bin were public.
     Cyclic {
         /// Steps of a pass.
         period: u64,
@@ -143,7 +143,7 @@ impl Sampler {
         })
     }
 
-    /// Whether these stages have a price as one sum in every step, all of them one event, and no other.
+    /// Whether these stages are priced as one event: one sum in every step.
     pub(super) fn is_descent(self, stages: &[&Stage]) -> bool {
         match self {
             Sampler::BallsAndBins { .. } | Sampler::Cyclic { .. } | Sampler::FixedSize { .. } => {
@@ -157,12 +157,12 @@ impl Sampler {
         }
     }
 
-    /// Whether a row meets the questions of one part only, and pays for those.
+    /// Whether a row takes part in the releases of one part only, and is charged for those.
     pub(super) fn is_partition(self) -> bool {
         matches!(self, Sampler::Partition { .. } | Sampler::OrderedPartition { .. })
     }
 
-    /// In which steps a row takes part, for noise that is mixed from step to step.
+    /// In which steps a row takes part, for correlated noise.
     pub(super) fn participation(self) -> Option<Participation> {
         match self {
             Sampler::FullBatch => Some(Participation::FullBatch),

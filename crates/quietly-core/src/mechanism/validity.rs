@@ -1,7 +1,7 @@
-//! Questions that can be priced at all.
+//! Refuses stages and releases that no planner makes, before they are priced.
 //!
-//! Plans and certificates are files, and a file may say anything. What is not a question that can be asked has no price,
-//! rather than none to pay.
+//! Plans and certificates are files, and a file may say anything. A release that no planner makes is an error: it must not
+//! be priced at ε = 0.
 use quietly_accounting::Neighbours;
 
 use super::{Mechanism, PlannedRelease, Sampler, Stage};
@@ -39,7 +39,7 @@ pub(super) fn check_stages(sampler: Sampler, stages: &[Stage]) -> Result<(), Err
     let sum = |s: &Stage| s.is_gaussian() || mixed(s);
     let a_descent = sampled().count() == 1 && sampled().all(|s| one(s) && sum(s));
     require(!descends || a_descent, "several releases where a step has one sum")?;
-    // One part of a partition does not see all that its noise is mixed with.
+    // One part of a partition does not see all steps that its noise is correlated with.
     require(
         !(sampler.is_partition() && sampled().any(mixed)),
         "noise that is correlated across parts",
@@ -60,7 +60,7 @@ pub fn goes_with(sampler: Sampler, neighbours: Neighbours) -> bool {
 }
 
 impl PlannedRelease {
-    /// Whether its numbers are those of a question that can be answered with noise.
+    /// Whether its parameters are valid.
     fn is_sound(&self) -> bool {
         let above = |x: f64| x > 0.0 && x.is_finite();
         match self.mechanism {
@@ -121,7 +121,7 @@ mod tests {
             let found = price(choice(larger, larger, 1));
             assert!(found.is_none_or(|e| e > right), "{larger} {found:?}");
         }
-        // What is told of one relation is held to the other: a row that is replaced leaves and joins.
+        // A bound for one relation is checked against the other: a replaced row is removed and added.
         let large = price(choice(0.1, 20.0, 1));
         assert!(large.is_none_or(|e| e > 2.0 * right), "{large:?} {right}");
     }
@@ -179,7 +179,7 @@ mod tests {
         assert!(event(bins, &[Stage::new("fine", 20, mixed(0.5))]).is_ok());
     }
 
-    /// Who is in which part by place is hidden only if nobody's place changes: a certificate for rows that join or leave is a lie.
+    /// Parts by position are the same for both tables only if no row changes its position: not if a row is added or removed.
     #[test]
     fn a_certificate_cannot_change_its_relation() {
         let asked = Budget::pure(1.0).unwrap();

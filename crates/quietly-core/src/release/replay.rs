@@ -1,4 +1,4 @@
-//! The checkpoint of what leaves: a run that resumes reads what it released before.
+//! The checkpoint of a Releaser: a resumed run reads what it released before.
 use super::Releaser;
 use crate::{
     checkpoint::{Checkpoint, Release},
@@ -13,7 +13,7 @@ impl Releaser {
         self.checkpoint.as_mut().map_or(Ok(true), Checkpoint::turn)
     }
 
-    /// What was released before, by a run that was broken off. It counts, and its noise is not used again.
+    /// What an interrupted run released before. It counts, and its noise is not used again.
     pub(super) fn replayed(&mut self, purpose: &str) -> Result<Option<Release>, Error> {
         let replayed = match &mut self.checkpoint {
             Some(checkpoint) => checkpoint.replayed(purpose)?,
@@ -45,7 +45,7 @@ impl Releaser {
         Ok(checkpoint)
     }
 
-    /// What leaves, in real units; it is written down.
+    /// The released values in real units, also written to the checkpoint.
     pub(super) fn released(
         &mut self,
         purpose: &str,

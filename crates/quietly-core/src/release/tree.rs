@@ -14,7 +14,7 @@
 //!    sums add up to the prefix. Only nodes that close are released, one in each step; a unit lies in one leaf and so in
 //!    at most D of them, one for each level.
 //! 2. A node's noise is √D·m times the largest bound of its leaves, known when it closes. Given what was released before,
-//!    each node is 1/(m√D)-GDP, and D of them compose to 1/m-GDP. Units of other leaves do not pay.
+//!    each node is 1/(m√D)-GDP, and D of them compose to 1/m-GDP. Units of other leaves are not charged.
 //! 3. Exact sums of nodes stay private and are dropped when they are merged.
 //!
 //! *Not covered.* A run that is resumed: open nodes are private and in no checkpoint.

@@ -1,4 +1,4 @@
-//! Tables in memory: encoded, or in arrays that belong to someone else.
+//! Tables in memory: encoded, or in borrowed arrays.
 use std::{ops::Range, sync::Mutex};
 
 use quietly_core::{

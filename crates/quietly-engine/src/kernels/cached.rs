@@ -286,7 +286,7 @@ impl<L: Fn(f64, f64) -> f64 + Sync> CachedBlock<'_, L> {
                 }
             }
         }
-        let coefficients = query.judge(
+        let coefficients = query.clipped_coefficients(
             across(scores),
             rows.map(|row| f64::from(cached.norms[row])),
             rows.map(|row| cached.targets[row]),

@@ -49,7 +49,7 @@ impl Source for WhitenedRows {
 
     #[inline(always)]
     fn integers(&self, row: usize, clip: &Lattice, into: &mut [[f64; LANES]]) {
-        let coefficient = clip.coefficient(1.0, f64::from(self.norms[row]));
+        let coefficient = clip.clipped_coefficient(1.0, f64::from(self.norms[row]));
         for (into, z) in into.iter_mut().zip(self.row(row)) {
             *into = z.map(|z| nearest_f64(coefficient * f64::from(z)));
         }
@@ -80,7 +80,8 @@ impl Source for Rows<'_> {
                 squares[lane] += z[lane] * z[lane];
             }
         }
-        let coefficient = clip.coefficient(1.0, norm(across([squares])[0] + constant * constant));
+        let coefficient =
+            clip.clipped_coefficient(1.0, norm(across([squares])[0] + constant * constant));
         for z in into.iter_mut() {
             *z = z.map(|z| nearest_f64(coefficient * z));
         }

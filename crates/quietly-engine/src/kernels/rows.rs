@@ -248,7 +248,8 @@ impl<L: Fn(f64, f64) -> f64 + Sync> Kernel<'_, L> {
         }
         let scores = across(sweep.scores).map(|score| score + self.intercept);
         let norms = across(sweep.squares).map(|squares| norm(squares + constant * constant));
-        let coefficients = self.query.judge(scores, norms, targets, &mut into.counts);
+        let coefficients =
+            self.query.clipped_coefficients(scores, norms, targets, &mut into.counts);
 
         for (sum, sheet) in into.block.iter_mut().zip(sheet) {
             // Opaque, as in `across`: one chunk after the other. And written once: memory is slow to give back what it was just given.

@@ -77,7 +77,7 @@ fn plain_pass<'a>(
     for (z, (score, norm), y) in rows {
         let residual = glmtron(score, y);
         norms.push(residual.abs() * norm);
-        let a = clip.coefficient(residual, norm);
+        let a = clip.clipped_coefficient(residual, norm);
         sum.resize(z.len(), 0i128);
         for (sum, z) in sum.iter_mut().zip(z) {
             *sum += (a * z).round_ties_even() as i128;
@@ -288,7 +288,7 @@ fn second_moments_are_plain_sums_of_products() {
         let moment = |rows: &[Vec<f64>], norms: &[f64]| {
             let mut sum = vec![0i64; (width + 1) * (width + 2) / 2];
             for (z, &norm) in rows.iter().zip(norms) {
-                let a = clip.coefficient(1.0, norm);
+                let a = clip.clipped_coefficient(1.0, norm);
                 let q: Vec<i64> = z.iter().map(|z| (a * z).round_ties_even() as i64).collect();
                 let pairs = (0..=width).flat_map(|i| (i..=width).map(move |j| (i, j)));
                 sum.iter_mut().zip(pairs).for_each(|(sum, (i, j))| *sum += q[i] * q[j]);

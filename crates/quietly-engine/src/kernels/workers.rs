@@ -9,7 +9,7 @@ use quietly_core::lattice::{clamped, lowered};
 
 use super::LANES;
 
-/// Gives `0..items` in blocks to whoever is free; returns what every worker has gathered.
+/// Gives `0..items` in blocks to idle workers; returns what every worker has gathered.
 ///
 /// Which worker gets which block is a matter of chance, so what they gather must add up to the
 /// same whatever the split: integers do.

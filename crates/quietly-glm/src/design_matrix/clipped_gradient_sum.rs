@@ -10,7 +10,7 @@ impl Examples<'_> {
     /// With several outputs a row's vector is derivatives ⊗ z. Its numbers v are what [`lattice`] calls z there, with
     /// the coefficient 1, so that ‖q‖ ≤ [`Lattice::bound`] whatever led to them: no row adds more. A sum of integers
     /// is the same in any order, and no part has the 2³² rows that would fill its numbers.
-    pub fn clipped(
+    pub fn clipped_gradient_sum(
         &self,
         glm: Glm,
         w: &[f64],
@@ -32,7 +32,7 @@ impl Examples<'_> {
                 }
                 glm.derivatives(&mut derivatives, self.target[i]);
                 self.outer(i, scale, &derivatives, &mut v, &mut at);
-                let a = lattice.coefficient(1.0, lattice::norm(Row::Dense(&v).dot(&v)));
+                let a = lattice.clipped_coefficient(1.0, lattice::norm(Row::Dense(&v).dot(&v)));
                 // What overflows is held to nothing, and nothing times infinity would be no number. Held derivatives and cut
                 // rows do not overflow; nothing here relies on that.
                 if a == 0.0 {
@@ -103,18 +103,18 @@ mod tests {
             let of = |features, threads| Examples::new(shape, features, y.clone(), threads);
             let (one, three, thin) =
                 (of(Features::Dense(&x), 1), of(Features::Dense(&x), 3), of(sparse, 2));
-            let all = one.clipped(glm, &w, &lattice, None);
-            assert_eq!(three.clipped(glm, &w, &lattice, None), all);
+            let all = one.clipped_gradient_sum(glm, &w, &lattice, None);
+            assert_eq!(three.clipped_gradient_sum(glm, &w, &lattice, None), all);
             let plain = one.gradient(glm, &w, 0..3000);
             for (q, g) in all.iter().zip(&plain) {
                 assert!((*q as f64 * lattice.step() - g).abs() < 3000.0 * lattice.step());
             }
             // Products of sparse rows are added in another order.
             let apart = |a: &[i64], b: &[i64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).max();
-            assert!(apart(&thin.clipped(glm, &w, &lattice, None), &all) <= Some(3));
+            assert!(apart(&thin.clipped_gradient_sum(glm, &w, &lattice, None), &all) <= Some(3));
             let (even, odd): (Vec<u32>, Vec<u32>) = (0..3000).partition(|i| i % 2 == 0);
-            let even = one.clipped(glm, &w, &lattice, Some(&even));
-            let odd = three.clipped(glm, &w, &lattice, Some(&odd));
+            let even = one.clipped_gradient_sum(glm, &w, &lattice, Some(&even));
+            let odd = three.clipped_gradient_sum(glm, &w, &lattice, Some(&odd));
             let both: Vec<i64> = even.iter().zip(&odd).map(|(a, b)| a + b).collect();
             assert_eq!(both, all);
         }
@@ -128,7 +128,8 @@ mod tests {
         for glm in [SMOOTH[1], SMOOTH[5]] {
             let lattice = Lattice::for_sums(1.0, glm.outputs());
             for w in [f64::NAN, f64::INFINITY, 1e308] {
-                let sum = examples.clipped(glm, &vec![w; glm.outputs()], &lattice, None);
+                let sum =
+                    examples.clipped_gradient_sum(glm, &vec![w; glm.outputs()], &lattice, None);
                 assert!(sum.iter().all(|s| s.abs() <= lattice.bound()), "{glm:?} {w}");
             }
         }

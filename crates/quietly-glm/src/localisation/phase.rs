@@ -1,4 +1,4 @@
-//! Localisation: phases on rows of their own, each released, each starting where the one before ended.
+//! One phase of localisation: a pass or a minimiser over disjoint rows, released, starting where the last phase ended.
 //!
 //! Su, Hu, Wang, *Faster Rates of Differentially Private Stochastic Convex Optimization*, JMLR 2024, after Feldman, Koren, Talwar, *Private
 //! Stochastic Convex Optimization: Optimal Rates in Linear Time*, STOC 2020.

@@ -32,7 +32,7 @@ pub fn stages(parameters: &ProblemParameters, rows: usize, Growth { theta, rate 
         / rate.powf(2.0 / theta);
     let floor = inner.powf(theta / (2.0 * (theta - 1.0)));
     let wanted = ((height(parameters) / floor).log2().ceil().max(1.0) as u32).min(MOST);
-    // A stage without rows would ask nothing of anybody.
+    // A stage without rows would release nothing.
     wanted.min((rows / LEAST) as u32).max(1)
 }
 

@@ -108,7 +108,7 @@ fn the_minimiser_is_as_near_as_it_is_said_to_be() {
     }
 }
 
-/// At the cap the theorem holds although nobody looked; long before it, it does not.
+/// At the cap the theorem holds without a check; long before it, it does not.
 #[test]
 fn the_cap_is_enough_without_a_certificate() {
     let mut late = 0;

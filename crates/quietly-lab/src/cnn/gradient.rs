@@ -82,7 +82,7 @@ pub(super) fn add(gradient: &[f32], lattice: &Lattice, sum: &mut [i64]) -> usize
     }
     let squares =
         lanes.iter().sum::<f64>() + rest.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>();
-    let coefficient = lattice.coefficient(1.0, lattice::norm(squares));
+    let coefficient = lattice.clipped_coefficient(1.0, lattice::norm(squares));
     if coefficient == 0.0 {
         return 0;
     }

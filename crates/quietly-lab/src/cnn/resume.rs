@@ -1,13 +1,13 @@
-//! A run that can be broken off, by `kill -9` too, and goes on later at no extra cost.
+//! Resuming: an interrupted run, by `kill -9` too, resumes at no extra cost.
 //!
 //! # Proof: resuming a CNN run costs nothing
 //!
-//! A step that was taken before the run was broken off, and after the last page was written, is taken again. With fresh noise
+//! A step that was taken after the last entry was written, and before the interruption, is taken again. With fresh noise
 //! that would be one more release, to be paid for. Here the noise is the same: it is a function of (key, purpose, step), and
 //! so are the coins of the samples. The notebook keeps the key. Weights come from the page; gradients on the lattice are a
 //! function of (picture, weights), in fixed orders of exactly defined operations, for any number of threads; their sums are
 //! exact. By induction over steps, everything that is released after the break is what an unbroken run with this key releases,
-//! bit for bit. All that anybody can see, repetitions included, is therefore a function of what one unbroken run
+//! bit for bit. All that is visible, repetitions included, is therefore a function of what one uninterrupted run
 //! shows, and costs what that costs.
 //!
 //! # Proof: the kept key serves one run
@@ -17,7 +17,7 @@
 //! to the plan and to this crate's version ([`Key::bound_to`]). Whatever of these is changed between two sittings, the noise is then
 //! independent, and the page is that of another run. A page that was itself changed would lead to other weights and so to other sums
 //! under the same noise. Every page therefore has a seal: words drawn from the bound key, bound once more to all that the page says. What
-//! the seal does not fit is refused. It is pseudo-random and says nothing of the pictures to whoever has not the secret. That a run
+//! the seal does not fit is refused. It is pseudo-random, and without the secret it reveals nothing about the pictures. That a run
 //! is refused tells that something was changed, to the one who changed it. (An older page of the same run has its seal, and leads to
 //! the same sums again.)
 //!
@@ -25,9 +25,9 @@
 //!
 //! # What is kept
 //!
-//! * `secret`: the key, readable by its owner alone (mode 0600). **Whoever has it can remove the noise from all that this run releases.** It
+//! * `secret`: the key, readable by its owner alone (mode 0600). **Anyone who has it can remove the noise from all that this run releases.** It
 //!   is on the disk, flushed, before the first step, and is deleted by [`Notebook::finish`]. A deleted file may be found again by
-//!   whoever gets the disk: keep the notebook where the pictures are.
+//!   anyone who gets the disk: keep the notebook where the pictures are.
 //! * `page`: the step, weights and momentum, all of it released already. A new page takes the place of the last at once or not
 //!   at all.
 //!
@@ -82,7 +82,7 @@ impl Notebook {
         let key = match kept {
             Some(key) => key,
             None if folder.join("page").exists() => {
-                let why = "the key of this run is gone, so it cannot go on; delete the folder, and count what it released";
+                let why = "the key of this run is gone, so it cannot be resumed; delete the folder, and count what it released";
                 return Err(told(folder, &why));
             }
             None => {

@@ -279,7 +279,7 @@ fn quiet(_: Progress) -> ControlFlow<()> {
 }
 
 /// Broken off in the middle, after some steps that no page tells of, and continued with other threads: the same bits as
-/// an unbroken run with the same key, which is one that nobody chose.
+/// an uninterrupted run with the same random key.
 #[test]
 fn a_broken_run_goes_on_with_the_same_bits() {
     let pictures = Private::new(some(8, 40).1);

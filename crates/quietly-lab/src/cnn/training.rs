@@ -158,7 +158,7 @@ impl ImagePlan {
         self.train(pictures, unit, key, None, threads, watch)
     }
 
-    /// The same with a [`Notebook`]: a run that was broken off, in whatever way, goes on where the notebook ends, and gives the
+    /// The same with a [`Notebook`]: an interrupted run resumes where the notebook ends, and gives the
     /// same bits as one that was not. It costs no more; the notebook says why.
     ///
     /// # Errors

@@ -78,7 +78,7 @@ pub(crate) fn clipped(
         let mut looks = Vec::new();
         let each = |pass: &Pass, image: Image<'_>| {
             let norm = Norm::of(pass, image, network);
-            let coefficient = lattice.coefficient(1.0, norm.bound);
+            let coefficient = lattice.clipped_coefficient(1.0, norm.bound);
             sum.add(pass, image, coefficient);
             if looking {
                 looks.push(Look::of(pass, coefficient * lattice.step(), norm.value));

@@ -1,4 +1,4 @@
-//! Where a recipe clips its gradients.
+//! Clipping norms of the gradients: fixed, from public rows, or adaptive.
 //!
 //! DP-STAT and DP-Threshold (Algorithm 3 of the linear paper, 2 of the other), corrected: thresholds double until hardly
 //! any of the rows set apart lies above. Printed, they look at one row more than they are given, add noise for one

@@ -1,4 +1,4 @@
-//! The parts that descents are made of, as plans and model files name them.
+//! The settings of a paper's descent, as plans and model files name them.
 use quietly_core::mechanism::Sampler;
 use quietly_engine::{descent::Average, residual::Residual};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! DP-GLMtron: one row a step, clipped at a quantile of public rows.
+//! DP-GLMtron: one row per step, with the clipping norm from a quantile of public rows.
 //!
 //! Ding, Lei, Wang, Zheng, Wang, Xu, *Nearly Optimal Differentially Private ReLU Regression*, Algorithm 1.
 //!

@@ -1,4 +1,4 @@
-//! A private point that lies deep among many: propose, test, and release by a restricted exponential mechanism.
+//! A private point of high Tukey depth among many: propose, test, and release by a restricted exponential mechanism.
 //!
 //! After Amin et al. (see [`tukey_em`](super::tukey_em)) and Brown, Gaboardi, Smith, Ullman and Zakynthinou, *Covariance-aware
 //! private mean estimation without private covariance estimation*, 2021, [arXiv:2106.13329], with a shorter proof and

@@ -1,4 +1,4 @@
-//! TukeyEM: many small least-squares fits, and a private point deep among them.
+//! TukeyEM: many small least-squares fits, and a private point of high Tukey depth among them.
 //!
 //! Amin, Joseph, Ribero and Vassilvitskii, *Easy differentially private linear regression*, ICLR 2023, [arXiv:2208.07353].
 //! No clip, no scale, no bound on weights is asked for: about 1000 models are fitted to as many groups of rows, and one point

@@ -1,4 +1,4 @@
-//! One row, there or not, many times over: how well can the two be told apart?
+//! The canary audit: how well an attacker distinguishes fits with and without one row.
 //!
 //! A threshold is chosen on the first half of the runs and judged on the second, so that choosing costs nothing. The
 //! chances of a hit and of a false alarm are then limited by Clopper and Pearson's exact bounds, and with them ε: any
@@ -151,7 +151,7 @@ pub fn canary(
 /// Audits whole fits: a row as far out as the schema allows is in the table or not (replaced by another one, if that is
 /// the plan's relation), and the finished model's prediction for it is the score.
 ///
-/// Whoever has the model alone sees less than whoever sees every noisy sum. What is found is a lower bound all the same.
+/// An attacker with the model alone sees less than one who sees every noisy sum. The result is a lower bound all the same.
 ///
 /// # Errors
 ///

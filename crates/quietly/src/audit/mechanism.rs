@@ -1,4 +1,4 @@
-//! Mechanisms to look at from the inside: one row at the clip bound, there or not, and every noisy sum in sight.
+//! White-box audits of mechanisms: one row at the clipping norm, present or not, and every noisy sum visible.
 //!
 //! The sums are integers on a lattice and the noise is the one that every fit adds. What is claimed comes from the
 //! accountant; what is done can be broken on purpose, to see that an audit notices.

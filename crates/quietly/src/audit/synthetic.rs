@@ -1,4 +1,4 @@
-//! People who do not exist: the tables that audits are made on.
+//! Synthetic tables for audits.
 use quietly_data::Table;
 use quietly_engine::{error::Error, link::Link};
 use quietly_noise::{Bits, Key, Stream};

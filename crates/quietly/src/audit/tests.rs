@@ -98,7 +98,7 @@ fn least_squares_is_traced_as_the_theory_says() {
     assert!((found.pairs.found - 0.579).abs() < 0.01, "{:?}", found.pairs);
     assert!(found.epsilon > 0.05, "{}", found.epsilon);
     assert_eq!(found.verdict(), Verdict::Within);
-    // The control: had anybody claimed so little for it, it would be caught.
+    // The control: a claim of so little would be refuted.
     let plan = Regression::new(Link::Linear).plan(500, 50, budget(0.05, Neighbours::ReplaceOne));
     let claim = Claim::of_plan(&plan.unwrap(), Neighbours::ReplaceOne).unwrap();
     assert!(found.pairs.least > claim.pairs(), "{} {}", found.pairs.least, claim.pairs());

@@ -1,4 +1,4 @@
-//! The tracing attack: does a model know its own rows from others?
+//! The tracing attack: whether a model distinguishes its training rows from others.
 //!
 //! Ding, Lei, Wang, Zheng, Wang and Xu, *Nearly Optimal Differentially Private ReLU Regression*, with the factor x that their (5)
 //! lacks, and the direction put right: members score high. Every number is a mean over models, as the scores of one

@@ -1,11 +1,11 @@
-//! What is claimed, as an attacker reads it: the most hits for every rate of false alarms.
+//! The trade-off curve of a claim: the largest true positive rate for every false positive rate.
 use quietly_accounting::{Event, Neighbours};
 use quietly_core::mechanism;
 use quietly_engine::error::Error;
 
 use crate::plan::Plan;
 
-/// A proven trade-off between hits and false alarms, for whoever guesses whether one row was there.
+/// A proven trade-off between true and false positives, for an attacker who guesses whether one row was there.
 ///
 /// Each (ε, δ) of the certified curve bounds every test: with false alarms α it hits with chance at most
 /// min(e^ε α + δ, 1 - e^-ε (1 - δ - α)).

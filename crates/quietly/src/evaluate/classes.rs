@@ -1,4 +1,4 @@
-//! How often a classifier is right, and how well it knows.
+//! Accuracy, log loss, AUC and calibration of a classifier.
 use std::ops::ControlFlow;
 
 use quietly_data::Source;
@@ -48,7 +48,7 @@ pub struct Bin {
     pub fraction: f64,
 }
 
-/// The plain scores of a classifier: **not private**. Fit for public rows, or for whoever may see the rows anyway.
+/// The exact scores of a classifier: **not private**. For public rows, or for readers who may see the rows.
 ///
 /// AUC is exact, which takes 16 bytes for every row.
 ///

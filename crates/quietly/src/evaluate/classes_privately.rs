@@ -1,4 +1,4 @@
-//! The same with noise.
+//! Scores of a classifier, released with noise.
 use std::ops::ControlFlow;
 
 use quietly_core::{

@@ -1,4 +1,4 @@
-//! How far predictions are from the target.
+//! Scores of a regression: exact, or released with noise.
 use std::ops::ControlFlow;
 
 use quietly_core::{
@@ -23,7 +23,7 @@ pub struct Scores {
     pub rmse: f64,
 }
 
-/// The plain scores: **not private**. Fit for public rows, or for whoever may see the rows anyway.
+/// The exact scores: **not private**. For public rows, or for readers who may see the rows.
 ///
 /// # Errors
 ///

@@ -360,7 +360,7 @@ methods! {
             from: SHW,
         };
     }
-    // What a plan without noise and a network are called. Nobody asks for them by name.
+    // The names of a plan without noise and of a network. They are not chosen by name.
     found {
         /// Least squares without noise: what ε = ∞ asks for.
         Exact: "exact", {

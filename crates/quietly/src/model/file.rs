@@ -1,7 +1,7 @@
-//! Model files: written with a digest, and held against themselves when they are read.
+//! Model files: parses and checks them, and writes them with a digest.
 //!
-//! Anybody can change a file. What is read must at least agree with itself: the certificate says what the plan beside it says, and the digest is
-//! that of the rest. That is consistency, and no signature: whoever changes all of it alike, the digest included, is not found out.
+//! A file can be edited. What is read must at least agree with itself: the certificate says what the plan beside it says, and the digest is
+//! that of the rest. This is consistency, not a signature: a consistent edit of all of it, the digest included, is not detected.
 use std::path::Path;
 
 use quietly_core::certificate::Certificate;
@@ -119,7 +119,7 @@ impl Model {
             }
         }
         let mut model: Model = serde_json::from_value(value).map_err(|e| wrong(e.to_string()))?;
-        model.check().and_then(|()| model.agree()).map_err(|why| wrong(why.into()))?;
+        model.check().and_then(|()| model.check_consistency()).map_err(|why| wrong(why.into()))?;
         // It is written as files of today are.
         model.version = VERSION;
         model.origin = Origin::Read(digest);
@@ -127,7 +127,7 @@ impl Model {
     }
 
     /// Whether the parts of a file say the same.
-    fn agree(&self) -> Result<(), &'static str> {
+    fn check_consistency(&self) -> Result<(), &'static str> {
         let (plan, certificate) = (&self.plan, &self.certificate);
         let tuned = certificate.selection.as_ref();
         let near = |a: f64, b: f64| a == b || (a - b).abs() <= 1e-6 * b.abs();

@@ -62,7 +62,7 @@ impl Plan {
     /// Whether a run of this plan can be resumed without a second draw of anything that was used before.
     ///
     /// A run that resumes has another key. Its noise and its samples are drawn anew, which is right where each step has its own.
-    /// Correlated noise and trees go on from noise of the steps before; and where each row is in one group, a row that was in a
+    /// Correlated noise and trees depend on the noise of earlier steps; and where each row is in one group, a row that was in a
     /// step before the break could be in another one after it, unless the table was partitioned beforehand.
     ///
     /// # Errors

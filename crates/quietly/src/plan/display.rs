@@ -1,4 +1,4 @@
-//! A plan in words.
+//! A plan as text.
 use std::fmt;
 
 use quietly_core::{

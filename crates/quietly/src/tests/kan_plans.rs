@@ -1,4 +1,4 @@
-//! What is planned, what is refused, and plans that somebody changed.
+//! What is planned, what is refused, and edited plans.
 
 use quietly_accounting::Neighbours;
 use quietly_core::{

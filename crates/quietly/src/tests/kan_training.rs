@@ -138,7 +138,7 @@ fn witnessed(plan: &Plan, rows: &[Row], seed: u64) -> Vec<Witnessed> {
 fn apart(plan: &Plan, a: &[Row], b: &[Row], seed: u64) -> Vec<f64> {
     let gradients = |rows: &[Row]| {
         let mut all = witnessed(plan, rows, seed);
-        // The number of rows is released once, whoever is in a step.
+        // The number of rows is released once, for all steps.
         let counts = all.extract_if(.., |asked| asked.purpose == ROWS_USED).count();
         assert_eq!(counts, 1, "one count");
         all
@@ -237,7 +237,7 @@ fn the_attack_catches_a_second_row() {
     }
 }
 
-/// Where rows are drawn one by one, one that leaves takes nobody along. A batch of one size lets another in: that is why it is
+/// Where rows are drawn independently, removing one changes no other. In a batch of fixed size another row takes its place: that is why it is
 /// refused where rows come and go.
 #[test]
 fn one_row_decides_nothing_about_the_others_but_in_batches_of_one_size() {

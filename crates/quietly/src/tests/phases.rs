@@ -1,4 +1,4 @@
-//! Every method from a plan to weights: attacked with neighbouring tables, and with tables that nobody would expect.
+//! Every method from a plan to weights: attacked with neighbouring tables, and with unexpected tables.
 use std::ops::ControlFlow;
 
 use quietly_accounting::Neighbours;

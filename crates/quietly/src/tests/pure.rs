@@ -140,7 +140,7 @@ fn laplace_releases_keep_their_epsilon_exactly() {
     }
 }
 
-/// The density of argmin J in one dimension, with a Laplace linear_term: ratios stay within e^ε, and with six tenths of the noise do not.
+/// The density of argmin J in one dimension, with a Laplace perturbation: ratios stay within e^ε, and with six tenths of the noise do not.
 #[test]
 fn a_laplace_tilt_hides_a_row() {
     let glm = Glm { loss: Loss::Huber { width: 0.7 }, derivative_bound: 0.7, smoothness: 1.0 };

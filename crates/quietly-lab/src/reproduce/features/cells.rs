@@ -95,7 +95,7 @@ impl Outcomes {
                 scope.spawn(|| {
                     while let Some(&(at, seed)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
                         let course = cells[at].run(seed);
-                        let mut done = done.lock().expect("nobody panics");
+                        let mut done = done.lock().expect("no thread panics");
                         done.push((at, seed, course));
                         progress.say(&format!(
                             "training: {} of {} networks",
@@ -106,7 +106,7 @@ impl Outcomes {
                 });
             }
         });
-        let mut done = done.into_inner().expect("nobody panics");
+        let mut done = done.into_inner().expect("no thread panics");
         done.sort_by_key(|(at, seed, _)| (*at, *seed));
         let mut all: Vec<(Cell, Vec<Course>)> = cells.into_iter().map(|c| (c, vec![])).collect();
         for (at, _, course) in done {

@@ -202,7 +202,7 @@ impl Gallery {
                 let fresh = || Ok(Key::from_seed(1000 * draw.seed + done as u64));
                 let outcome = match Outcome::read(&kept, &made_by, (snr, epsilon), side) {
                     Some(outcome) => {
-                        // It may have been broken off just before.
+                        // It may have been interrupted just before.
                         if folder.is_dir() {
                             Notebook::open(&folder, 10, fresh)?.finish()?;
                         }

@@ -1,4 +1,4 @@
-//! Small tables: a descent along gradients that are all cut to one norm.
+//! Small tables: a descent along gradients that are all clipped to one norm.
 //!
 //! Where a budget hides all but the coarsest of what rows say, questions about their scale cost more than they bring, and the ridge of a
 //! perturbed objective is not the one that noise asks for. A descent that stops early needs neither. T steps of η along means of
@@ -78,7 +78,7 @@ mod tests {
         ] {
             assert_eq!(plan(convex, rows, epsilon).method(), Method::ScaledAmp, "{rows}");
         }
-        // Whoever asks for more gets a method that has it.
+        // A larger budget takes another method.
         let within = ten.clone().within(Set::L2 { radius: 1.0 });
         assert_eq!(plan(within, 1347, 1.0).method(), Method::Amp);
         assert!(ten.steps(50).plan(1347, 64, Budget::new(1.0, 1e-5).unwrap()).is_err());
