@@ -46,7 +46,7 @@ def load(path: str | os.PathLike[str]) -> _Private:
     said = recorded.read(model.parameters) if model.parameters is not None else _derived(model)
     certificate = model.certificate
     if said.get("epsilon") != certificate.budget or said.get("neighbours") != certificate.neighbours or said.get("delta") not in (None, certificate.delta):
-        raise ModelError.coded("Q04", "the parameters in the model file are not those that its certificate says were requested for")
+        raise ModelError.coded("Q04", "the parameters in the model file are not those that its certificate says were requested")
     estimator = kind(**{name: said.get(name, UNSAID) for name in names if name not in LEFT_OUT})
     estimator._adopt(model, None, True)
     return estimator

@@ -26,7 +26,7 @@ impl Plan {
         guard(|| Ok(Plan(Keywords(keywords).plan(schema, &columns, false)?.1.record())))
     }
 
-    /// What the fit will cost: the certified upper bound on epsilon. Never above what was asked.
+    /// What the fit will cost: the certified upper bound on epsilon. Never above the budget.
     #[getter]
     fn epsilon(&self) -> f64 {
         self.0.unit_epsilon()
