@@ -13,6 +13,7 @@ use quietly_core::lattice::Lattice;
 
 pub use self::{
     allocate::{Bucket, allocate, places},
+    bent::Bent,
     cached::{Map, WhitenedRows},
     grid::Bins,
     moment::second_moment,
@@ -22,6 +23,7 @@ pub use self::{
 };
 
 mod allocate;
+mod bent;
 mod cached;
 mod grid;
 mod moment;

@@ -11,6 +11,7 @@
 //! It knows no loss, no model and no paper.
 pub mod algorithm;
 pub mod backend;
+pub mod bends;
 pub mod column_map;
 pub mod descent;
 pub mod error;

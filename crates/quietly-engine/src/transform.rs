@@ -3,8 +3,9 @@ use quietly_data::Table;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    bends::{Base, Bender, Bends},
     column_map::Standardise,
-    kernels::{Affine, Linear, WhitenedRows},
+    kernels::{Affine, Bent, Linear, WhitenedRows},
 };
 
 /// A public map of rows.
@@ -24,6 +25,8 @@ enum Map {
     Affine { shift: Vec<f64>, scale: Vec<f64>, constant: f64 },
     /// A matrix times the row and 1.
     Linear { matrix: Vec<f64>, width: usize },
+    /// A matrix times the bent row. The target is what the base leaves over of it.
+    Bent { bends: Bends, matrix: Vec<f64>, base: Option<Base> },
 }
 
 impl RowTransform {
@@ -48,6 +51,11 @@ impl RowTransform {
         RowTransform { columns: None, map: Map::Linear { matrix, width }, single: true }
     }
 
+    /// A matrix, whose rows lie one after the other, times a bent row, cached. The target is what `base` leaves over of it.
+    pub fn bent(bends: Bends, matrix: Vec<f64>, base: Option<Base>) -> Self {
+        RowTransform { columns: None, map: Map::Bent { bends, matrix, base }, single: true }
+    }
+
     /// The same map of features that are first winsorised and standardised, with tails behind them: it is a map of as many features
     /// as come out of that.
     ///
@@ -66,6 +74,7 @@ impl RowTransform {
         match &self.map {
             Map::Affine { shift, .. } => shift.len() + 1,
             Map::Linear { matrix, width } => matrix.len() / (width + 1),
+            Map::Bent { bends, matrix, .. } => matrix.len() / bends.width(),
         }
     }
 
@@ -96,6 +105,15 @@ impl RowTransform {
                 let map = columns.then(Linear::new(*width, matrix));
                 WhitenedRows::again(spare, table, &map, threads)
             }
+            (Map::Bent { .. }, Some(_)) => unreachable!("bends have a map of columns"),
+            (Map::Bent { bends, matrix, base }, None) => {
+                let bender = Bender::new(bends);
+                let rows = WhitenedRows::again(spare, table, &Bent::new(&bender, matrix), threads);
+                match base {
+                    Some(base) => rows.with_targets(base.left_over(table, threads)),
+                    None => rows,
+                }
+            }
         }
     }
 
@@ -106,7 +124,9 @@ impl RowTransform {
             (Map::Affine { shift, scale, constant }, Some(columns)) => {
                 columns.affine(shift, scale, *constant)
             }
-            (Map::Linear { .. }, _) => unreachable!("rows under a matrix are cached"),
+            (Map::Linear { .. } | Map::Bent { .. }, _) => {
+                unreachable!("rows under a matrix are cached")
+            }
         }
     }
 }

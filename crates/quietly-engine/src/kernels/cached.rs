@@ -86,15 +86,28 @@ impl Map for Linear {
             for (j, column) in columns[..width].iter_mut().enumerate() {
                 *column = std::array::from_fn(|r| rows[r][j] as f32);
             }
-            for (t, tile) in self.tiles.iter().enumerate() {
-                let products = tile.times(&columns);
-                for (product, into) in products.iter().zip(into.chunks_exact_mut(stride)) {
-                    // A tile is two chunks; the second may be one too many.
-                    let [first, second] = halves(product);
-                    match &mut into[2 * t..] {
-                        [a, b, ..] => (*a, *b) = (first, second),
-                        rest => rest[0] = first,
-                    }
+            self.multiply(&columns, into, stride);
+        }
+    }
+}
+
+impl Linear {
+    /// Writes the products with several rows, which are given column by column; those that have no room are not written.
+    #[inline(always)]
+    pub(super) fn multiply(
+        &self,
+        columns: &[[f32; TOGETHER]],
+        into: &mut [[f32; LANES]],
+        stride: usize,
+    ) {
+        for (t, tile) in self.tiles.iter().enumerate() {
+            let products = tile.times(columns);
+            for (product, into) in products.iter().zip(into.chunks_exact_mut(stride)) {
+                // A tile is two chunks; the second may be one too many.
+                let [first, second] = halves(product);
+                match &mut into[2 * t..] {
+                    [a, b, ..] => (*a, *b) = (first, second),
+                    rest => rest[0] = first,
                 }
             }
         }
@@ -134,7 +147,11 @@ impl WhitenedRows {
         let fits =
             |old: &Self| old.stride == stride && old.width == map.width() && old.rows() == rows;
         let (mut chunks, mut norms, targets) = match spare.filter(fits) {
-            Some(old) => (old.chunks, old.norms, old.targets),
+            Some(mut old) => {
+                // They may have been turned into residuals.
+                old.targets.copy_from_slice(table.target());
+                (old.chunks, old.norms, old.targets)
+            }
             None => (vec![[0.0; LANES]; rows * stride], vec![0.0; rows], table.target().to_vec()),
         };
         let blocks: Vec<_> = chunks
@@ -172,6 +189,16 @@ impl WhitenedRows {
     /// How many features a row has.
     pub fn width(&self) -> usize {
         self.width
+    }
+
+    /// The same rows with these targets.
+    ///
+    /// # Panics
+    ///
+    /// If there is not one for every row.
+    pub fn with_targets(self, targets: Vec<f64>) -> Self {
+        assert_eq!(targets.len(), self.rows(), "a target for every row");
+        Self { targets, ..self }
     }
 
     /// The chunks of one row.

@@ -101,7 +101,7 @@ pub struct Linear {
 pub(super) struct Tile {
     /// How many columns at its start are zero: what they would add is nothing, and is not added.
     pub(super) zeros: usize,
-    /// The other columns, one after the other.
+    /// The columns after them, one after the other, up to those at its end that are zero.
     pub(super) columns: Vec<[f32; TILE]>,
 }
 
@@ -128,8 +128,10 @@ impl Linear {
         let tiles = (0..rows.len().div_ceil(TILE))
             .map(|tile| {
                 let column = |j| std::array::from_fn(|i| entry(tile * TILE + i, j));
-                let zeros = (0..columns).take_while(|&j| column(j) == [0.0; TILE]).count();
-                Tile { zeros, columns: (zeros..columns).map(column).collect() }
+                let is_zero = |j: &usize| column(*j) == [0.0; TILE];
+                let zeros = (0..columns).take_while(is_zero).count();
+                let end = columns - (zeros..columns).rev().take_while(is_zero).count();
+                Tile { zeros, columns: (zeros..end).map(column).collect() }
             })
             .collect();
         Self { table_width, width: rows.len(), tiles }
