@@ -7,8 +7,8 @@ use std::{
 
 use clap::Args;
 use quietly::{
-    Budget, Charge, Encoding, Error, FitInput, FitOptions, Key, Link, Plan, Private, ReadOptions,
-    Source, Table,
+    Budget, Charge, Encoding, Error, FitInput, FitOptions, Key, LinearFit, Link, Plan, Private,
+    ReadOptions, Source, Table,
 };
 use quietly_noise::Bits;
 
@@ -126,13 +126,12 @@ impl Rows {
 }
 
 /// R² and the root mean squared error.
-fn scores(link: Link, table: &Table, (intercept, weights): &(f64, Vec<f64>)) -> (f64, f64) {
+fn scores(table: &Table, fit: &LinearFit) -> (f64, f64) {
     let rows = table.features().chunks_exact(table.width().max(1)).zip(table.target());
     let n = table.rows().max(1) as f64;
     let mut errors = 0.0;
     for (row, y) in rows {
-        let u = row.iter().zip(weights).map(|(x, w)| x * w).sum::<f64>() + intercept;
-        errors += (link.apply(u) - y).powi(2);
+        errors += (fit.predict(row) - y).powi(2);
     }
     let mean = table.target().iter().sum::<f64>() / n;
     let spread: f64 = table.target().iter().map(|y| (y - mean).powi(2)).sum();
@@ -280,9 +279,9 @@ pub(crate) fn run(asked: &SideBySide, screen: &mut Screen) -> Result<(), Failure
         let fit = |plan: &Plan, key: Key| {
             let options =
                 FitOptions::new(Charge::without_ledger(key)).threads(1).public(public.as_ref());
-            plan.fit(FitInput::table(&train, range), options)?.coefficients()
+            plan.fit(FitInput::table(&train, range), options)?.linear()
         };
-        let best = scores(link, test, &fit(&plain, Key::from_seed(0))?);
+        let best = scores(test, &fit(&plain, Key::from_seed(0))?);
         let mut results = vec![];
         for (i, cell) in cells.iter().enumerate() {
             // Noise of its own for every fit.
@@ -292,7 +291,7 @@ pub(crate) fn run(asked: &SideBySide, screen: &mut Screen) -> Result<(), Failure
                 ),
                 None => key(None)?,
             };
-            results.push(scores(link, test, &fit(&cell.plan, noise)?));
+            results.push(scores(test, &fit(&cell.plan, noise)?));
         }
         Ok::<_, Failure>((best, results))
     });

@@ -22,6 +22,9 @@ pub(crate) struct Predict {
     /// The CSV file to write, with the column `prediction`, and `probability` of a classifier that has them
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
+    /// Do not hold predictions of a number to the public range of the target
+    #[arg(long)]
+    unclamped: bool,
     /// Prefix labels and names that a spreadsheet would read as formulas with '
     #[arg(long)]
     for_spreadsheets: bool,
@@ -33,6 +36,7 @@ pub(crate) struct Predict {
 /// Reads rows, writes predictions; both stream.
 pub(crate) fn run(predict: &Predict, screen: &mut Screen) -> Result<(), Failure> {
     let model = Model::read(&predict.model)?;
+    let model = if predict.unclamped { model.unclamped() } else { model };
     let reading = &predict.table.reading;
     let source = reading.open(&predict.table.files, ReadOptions::of_encoding(&model.encoding))?;
     let started = Instant::now();

@@ -1,15 +1,17 @@
 //! The clipping norm from a released histogram of gradient norms: all of it post-processing.
 //!
-//! Norms are counted in half powers of two. Noise alone would put a few counts into empty bins far above all norms, and a
-//! clip there would cost noise for nothing: so the bins are cut from the top, down to the first at which the counts
-//! together stand out from the noise.
+//! Norms are counted in powers of two. Noise alone puts counts into empty bins far above all norms, and a clip there would
+//! cost noise for nothing. So of the counts above each end only what stands out from their noise is taken to be there: the clip
+//! follows from a lower bound on the tail, which is exact where there is no noise.
 
-/// The lowest end of a bin is 2^(this/2), for targets within [-1, 1] and whitened rows.
-const FIRST: i32 = -48;
-/// The highest is at least 2^(this/2).
-const LAST: i32 = 8;
-/// Counts stand out if together they reach so many standard deviations of their noise.
-const STANDS_OUT: f64 = 3.0;
+use crate::residual::MEDIAN;
+
+/// The lowest end of a bin is 2^this, for targets within [-1, 1] and whitened rows.
+const FIRST: i32 = -24;
+/// So many standard deviations of their noise are taken from counts of a tail.
+const STANDS_OUT: f64 = 2.5;
+/// The same of norms that few tables have, where a clip that follows noise would be far too high.
+const STANDS_FAR_OUT: f64 = 4.0;
 /// What clipping is charged: between 0, if what is cut off is symmetric, and 1, if all of it lies on one side.
 const BIAS: f64 = 0.3;
 /// The least share of the curvature that a clip is taken to leave.
@@ -18,9 +20,11 @@ const LEAST_LEFT: f64 = 0.5;
 /// A released histogram of the norms of gradients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NormHistogram {
+    /// The upper ends of all bins.
     ends: Vec<f64>,
-    /// The share of rows in each bin: as many as ends.
+    /// The share of rows in each bin, by the lower bound on tails: what that leaves over is in the first.
     mass: Vec<f64>,
+    scale: f64,
 }
 
 /// Where a clip is best.
@@ -32,38 +36,42 @@ pub struct BestClip {
 }
 
 impl NormHistogram {
-    /// The upper ends of all bins but the last, for about so many rows: a row whitened by the others has norm √n at most.
-    pub fn ends(rows: u64) -> Vec<f64> {
-        let last = LAST.max(2 + (rows.max(1) as f64).log2().ceil() as i32);
-        (FIRST..=last).map(|k| 2f64.powf(0.5 * f64::from(k))).collect()
+    /// The upper ends of all bins but the last, for about so many rows of d features: a row whitened by the others has norm √n at most,
+    /// and few are longer than six times √d.
+    pub fn ends(rows: u64, d: usize) -> Vec<f64> {
+        let usual = usual(d);
+        let last = usual.max(1 + (0.5 * (rows.max(1) as f64).log2()).ceil() as i32);
+        let far = (usual + 2..=last + 1).step_by(2);
+        (FIRST..=usual).chain(far).map(|k| 2f64.powi(k)).collect()
     }
 
-    /// From noisy counts between these ends, with noise of this standard deviation.
+    /// From noisy counts of about so many rows between these ends, with noise of this standard deviation.
     ///
     /// # Panics
     ///
     /// Unless there is one count more than there are ends.
-    pub fn new(mut ends: Vec<f64>, counts: &[f64], sd: f64) -> Self {
+    pub fn new(mut ends: Vec<f64>, counts: &[f64], sd: f64, (rows, d): (f64, usize)) -> Self {
         assert_eq!(counts.len(), ends.len() + 1, "a count for every bin");
-        ends.push(ends[ends.len() - 1] * std::f64::consts::SQRT_2);
-        let (mut above, mut top) = (0.0, 0);
+        ends.push(ends[ends.len() - 1] * 2.0);
+        let usual = 6.0 * (d as f64).sqrt();
+        let mut mass = vec![0.0; counts.len()];
+        let (mut above, mut sure, mut median) = (0.0, 0.0_f64, 0);
         for (seen, (k, count)) in counts.iter().enumerate().rev().enumerate() {
             above += count;
-            if above > 0.0 && above >= STANDS_OUT * sd * ((seen + 1) as f64).sqrt() {
-                top = k;
-                break;
+            if median == 0 && above >= 0.5 * rows {
+                median = k;
             }
+            let far = if ends[k] > 2.0 * usual { STANDS_FAR_OUT } else { STANDS_OUT };
+            let tail = ((above - far * sd * ((seen + 1) as f64).sqrt()) / rows).min(1.0);
+            mass[k] = (tail - sure).max(0.0);
+            sure = sure.max(tail);
         }
-        let seen = |(k, count): (usize, &f64)| {
-            if k > top || *count < sd { 0.0 } else { count.max(0.0) }
-        };
-        let mut mass: Vec<f64> = counts.iter().enumerate().map(seen).collect();
-        let total: f64 = mass.iter().sum();
-        match total > 0.0 {
-            true => mass.iter_mut().for_each(|mass| *mass /= total),
-            false => mass[top] = 1.0,
-        }
-        NormHistogram { ends, mass }
+        mass[0] += 1.0 - sure;
+        let median = ends[median] * 2f64.powf(-0.5);
+        let mut histogram = NormHistogram { ends, mass, scale: 0.0 };
+        let square: f64 = histogram.points().map(|(norm, mass)| mass * norm * norm).sum();
+        histogram.scale = square.sqrt().max(median / MEDIAN);
+        histogram
     }
 
     /// The clip of the least predicted error: `noise`²·clip² from the noise that is made for it, and what it takes from gradients,
@@ -73,31 +81,30 @@ impl NormHistogram {
             let over: f64 = self.points().map(|(norm, mass)| mass * (norm - clip).max(0.0)).sum();
             (noise * clip).powi(2) + BIAS * over * over
         };
-        let fine = self.ends.iter().flat_map(|end| [end / 2f64.powf(0.25), *end]);
+        let quarters = [0.75, 0.5, 0.25, 0.0].map(|k: f64| 2f64.powf(-k));
+        let fine = self.ends.iter().flat_map(|end| quarters.map(|part| part * end));
         let clip = fine.min_by(|a, b| error(*a).total_cmp(&error(*b))).expect("there are bins");
         let below: f64 = self.points().filter(|(norm, _)| *norm <= clip).map(|(_, m)| m).sum();
         BestClip { clip, left: below.clamp(LEAST_LEFT, 1.0) }
     }
 
-    /// The median norm.
-    pub fn median(&self) -> f64 {
-        let mut below = 0.0;
-        for (norm, mass) in self.points() {
-            below += mass;
-            if below >= 0.5 {
-                return norm;
-            }
-        }
-        self.ends[self.ends.len() - 1]
+    /// The root mean square of norms, about: where tails drown in noise, that of normal residuals with the same median.
+    pub fn scale(&self) -> f64 {
+        self.scale
     }
 
     /// Norms that stand for the bins, in order, with their mass: each bin is spread over its range.
     fn points(&self) -> impl Iterator<Item = (f64, f64)> {
-        let spread = [2f64.powf(-0.375), 2f64.powf(-0.1875), 1.0];
+        let spread = [0.75, 0.5, 0.25, 0.0].map(|k: f64| 2f64.powf(-k));
         self.ends.iter().zip(&self.mass).flat_map(move |(end, mass)| {
             spread.map(|part| (end * part, mass / spread.len() as f64))
         })
     }
+}
+
+/// Norms of rows with d features are usually at most two to the power of this.
+fn usual(d: usize) -> i32 {
+    (6.0 * (d as f64).sqrt()).log2().ceil() as i32
 }
 
 #[cfg(test)]
@@ -124,19 +131,16 @@ mod tests {
         let mut random = Random(3);
         let norms: Vec<f64> = (0..20_000).map(|_| normal(&mut random).abs().exp()).collect();
         let most = norms.iter().copied().fold(0.0, f64::max);
-        let ends = NormHistogram::ends(20_000);
-        let histogram = NormHistogram::new(ends.clone(), &counts(&norms, &ends), 0.0);
+        let ends = NormHistogram::ends(20_000, 7);
+        let histogram =
+            NormHistogram::new(ends.clone(), &counts(&norms, &ends), 0.0, (20_000.0, 7));
         let clip = |noise: f64| histogram.best_clip(noise);
         assert!(clip(0.0).clip >= 0.99 * most && clip(0.0).left > 0.999);
         let clips = [0.001, 0.01, 0.1, 1.0].map(|noise| clip(noise).clip);
-        assert!(clips.is_sorted_by(|a, b| a > b) && clips[3] < histogram.median(), "{clips:?}");
+        assert!(clips.is_sorted_by(|a, b| a > b) && clips[3] < histogram.scale(), "{clips:?}");
         assert_eq!(clip(1.0).left, LEAST_LEFT);
-        let sorted = {
-            let mut all = norms;
-            all.sort_by(f64::total_cmp);
-            all
-        };
-        assert!((histogram.median() / sorted[10_000]).log2().abs() < 0.5);
+        let square = norms.iter().map(|g| g * g).sum::<f64>() / 20_000.0;
+        assert!((histogram.scale() / square.sqrt()).log2().abs() < 0.5);
     }
 
     /// Norms between 1 and 2, and noise a fortieth of the rows: of 2000 releases from a fixed seed, one in 50 may have its clip above
@@ -145,17 +149,19 @@ mod tests {
     fn empty_bins_do_not_set_the_clip() {
         let mut random = Random(11);
         let norms: Vec<f64> = (0..4000).map(|i| 1.0 + f64::from(i) / 4000.0).collect();
-        let ends = NormHistogram::ends(4000);
+        let ends = NormHistogram::ends(4000, 7);
         let exact = counts(&norms, &ends);
         let sd = 100.0;
         let (mut high, mut uncut) = (0, 0);
         for _ in 0..2000 {
             let noisy: Vec<f64> = exact.iter().map(|c| c + sd * normal(&mut random)).collect();
             high += usize::from(
-                NormHistogram::new(ends.clone(), &noisy, sd).best_clip(0.01).clip > 4.0,
+                NormHistogram::new(ends.clone(), &noisy, sd, (4000.0, 7)).best_clip(0.01).clip
+                    > 4.0,
             );
             uncut += usize::from(
-                NormHistogram::new(ends.clone(), &noisy, 0.0).best_clip(0.01).clip > 4.0,
+                NormHistogram::new(ends.clone(), &noisy, 0.0, (4000.0, 7)).best_clip(0.01).clip
+                    > 4.0,
             );
         }
         assert!(high < 40 && uncut > 1500, "{high} {uncut}");
@@ -165,9 +171,12 @@ mod tests {
     #[test]
     fn a_spike_at_nought_does_not_set_the_clip() {
         let norms: Vec<f64> = (0..4000).map(|i| if i % 4 == 0 { 1.0 } else { 0.0 }).collect();
-        let ends = NormHistogram::ends(4000);
-        let histogram = NormHistogram::new(ends.clone(), &counts(&norms, &ends), 10.0);
+        let ends = NormHistogram::ends(4000, 7);
+        let histogram = NormHistogram::new(ends.clone(), &counts(&norms, &ends), 10.0, (4000.0, 7));
         assert!((0.7..1.5).contains(&histogram.best_clip(0.01).clip));
-        assert_eq!(NormHistogram::new(ends.clone(), &vec![0.0; ends.len() + 1], 1.0).mass[0], 1.0);
+        assert_eq!(
+            NormHistogram::new(ends.clone(), &vec![0.0; ends.len() + 1], 1.0, (9.0, 7)).mass[0],
+            1.0
+        );
     }
 }

@@ -9,8 +9,6 @@ use crate::{
 
 /// Wider tables are not whitened: a second moment would not fit.
 pub const WIDEST: usize = 1000;
-/// The highest clip, in medians.
-const HIGHEST: f64 = 32.0;
 /// How much noise the high clip may add, as a share of the residuals' variance.
 const ALLOWED: f64 = 0.005;
 /// λ grows from nothing at a clip of 6 medians to 0.3 mean eigenvalues at 16.
@@ -152,6 +150,8 @@ impl Preconditioner {
     }
 
     /// Rows of `width` features in this preconditioner.
+    ///
+    /// Where rows are standardised first, these are the features that come out of that.
     pub fn transform(&self, width: usize) -> RowTransform {
         match &self.map {
             Map::Dense { half, constant, .. } => turned(half, *constant),
@@ -224,6 +224,38 @@ impl Preconditioner {
         w
     }
 
+    /// Whether a second moment is known.
+    pub fn is_whitened(&self) -> bool {
+        matches!(self.map, Map::Dense { .. })
+    }
+
+    /// What noise of standard deviation one in every coordinate of a mean gradient adds to the squared error of predictions, after
+    /// Newton's step.
+    pub fn noise_gain(&self) -> f64 {
+        dot(&self.curvature, &self.multipliers)
+    }
+
+    /// The effective number of features: the sum of all curvatures.
+    pub fn effective_width(&self) -> f64 {
+        self.curvature.iter().sum()
+    }
+
+    /// The mean square of predictions under these weights, about, without the constant.
+    pub fn energy(&self, w: &[f64]) -> f64 {
+        let parts = w.iter().zip(&self.multipliers).zip(&self.curvature);
+        parts.take(w.len() - 1).map(|((w, m), h)| h * w * w / m).sum()
+    }
+
+    /// Holds the weight of the constant, in rows that have the mean of the table, to ±`most`.
+    pub fn hold_constant(&self, w: &mut [f64], most: f64) {
+        let p = w.len() - 1;
+        let each = match &self.map {
+            Map::Dense { basis, .. } => basis.at(p, p),
+            Map::Plain { scale, .. } => *scale,
+        };
+        w[p] = w[p].clamp(-most / each, most / each);
+    }
+
     /// The weights of the table's own columns, and of its constant.
     pub fn unmap(&self, w: &[f64]) -> (Vec<f64>, f64) {
         let mut weights = match &self.map {
@@ -257,7 +289,7 @@ fn highest_clip(values: &[f64], mean: f64, noise: f64) -> (f64, f64) {
         MEDIAN * MEDIAN * (k * noise).powi(2) * norm * back
     };
     let mut k = 1.0;
-    while k < HIGHEST && added(1.05 * k) <= ALLOWED {
+    while k < LAMBDA.1 && added(1.05 * k) <= ALLOWED {
         k *= 1.05;
     }
     (k, lambda(k))

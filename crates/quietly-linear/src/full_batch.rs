@@ -1,24 +1,29 @@
-//! The default regression: whitened full-batch descent, robust first, with a high clip last.
+//! The default regression: rows through a private map of their columns, whitened descent, robust first, with a high clip last.
 //!
 //! Every question to the data goes through the releaser under one of the names below; between them there is only
-//! post-processing. Given the answers before it, each question is a sum of rows clipped to a known norm or a quantile, so
-//! the plan's charges compose (adaptive composition), and nothing else depends on a row.
+//! post-processing. Given the answers before it, each question is a sum of rows of bounded norm or a quantile, so
+//! the plan's charges compose (adaptive composition), and nothing else depends on a row. Which of them are asked, and for which share of
+//! the budget, is the [`Design`], which public numbers decide.
 //!
-//! 1. The target's scale and centre: private medians.
-//! 2. Up to three whitenings. Each takes the second moment of rows cut to a known norm, in the space that the ones before
+//! 1. Trees of the numeric columns: they are winsorised, centred and scaled, and what lies beyond may have features of its own.
+//! 2. The target's centre: the mean of its tree, or a noisy mean.
+//! 3. Up to three whitenings. Each takes the second moment of rows cut to a known norm, in the space that the ones before
 //!    have whitened, so that three of them resolve directions that one would lose in its noise. Cutting rows biases
 //!    the second moment, but it only decides the metric, not the answer.
-//! 3. A metric for clipping, between the whitened one (least noise) and the table's own (few rows clipped when there is
-//!    budget to spare): covariance + λ. λ and the highest clip that noise allows follow from the budget.
-//! 4. Three steps with a clip at the median find the scale of the residuals, whatever their tails.
-//!    Where three quarters of the rows have one and the same target there is no such scale: the tail of the residuals is asked for instead,
-//!    and nothing below it is clipped.
-//! 5. Steps with a high clip remove the bias of the first: cheap ones with a heavy ball, then dear ones that are averaged.
+//! 4. A metric for clipping, between the whitened one (least noise) and the table's own (few rows clipped when there is
+//!    budget to spare): covariance + λ.
+//! 5. Steps: robust ones, cheap ones with a heavy ball, then dear ones that are averaged. Before each kind, a histogram of gradient norms
+//!    gives the clip of the least predicted error, so that the bias of clipping vanishes as noise does.
 //! 6. What is known of the noise in that average shrinks it (James and Stein), so that little budget gives little model
 //!    rather than a wild one.
+//! 7. Where noise is large, two more sums tell what the model gains over the constant, and it is drawn to that.
+//!
+//! Predictions are held to the public range of the target, which is never worse for targets within it.
+use std::cell::Cell;
+
 use quietly_core::{
     budget::Budget,
-    mechanism::{Sampler, Stage, normal_quantile},
+    mechanism::{Sampler, Stage},
     privacy_plan::PrivacyPlan,
     progress::{ProgressCallback, report},
     release::Releaser,
@@ -26,63 +31,85 @@ use quietly_core::{
 use quietly_engine::{
     algorithm::{Access, Algorithm, Run, Shape},
     backend::{Backend, Batch, run_query},
-    descent::{Average, Mean, StepSize},
+    column_map::{ColumnMap, Standardise},
+    descent::{Average, ClipRule, Descent},
     error::Error,
-    histogram::{bin_value, decreasing_bins, geometric_bins, linear_bins},
+    histogram::bin_value,
     linalg::Square,
     link::Link,
-    query::{ClippedGradients, QuerySum, SecondMoment, TargetBins, TargetHistogram},
-    residual::{LEVEL, MEDIAN, Residual, TO_MEDIAN, unclipped},
+    query::{ClippedGradients, SecondMoment},
+    residual::Residual,
     target_scaling::TargetScaling,
     transform::RowTransform,
     whitening::{Preconditioner, Whitening},
 };
 use serde::{Deserialize, Serialize};
 
-use crate::budget_split::{BudgetSplit, Learnable};
+use self::{
+    clip::{Found, Histograms, Quartiles},
+    gate::Gate,
+    steps::{Gradients, Phase, Steps},
+    target::TargetQuestions,
+};
+use crate::{
+    design::{ClipFrom, Design, Learnable},
+    linear_fit::LinearFit,
+};
 
-pub const SCALE: &str = "target scale";
-pub const CENTRE: &str = "target median";
+mod clip;
+mod gate;
+mod steps;
+mod target;
+
+pub const COLUMNS: &str = "column trees";
+pub const TARGET: &str = "target tree";
+pub const MEAN: &str = "target mean";
 pub const NORM: &str = "row norm (median)";
+pub const CENTRES: &str = "mean of the features";
 pub const MOMENT: &str = "second moment";
+pub const NORMS: &str = "gradient norm histogram";
 pub const FIRST: &str = "first clipping threshold";
-pub const ROBUST: &str = "gradient (robust steps)";
 pub const THRESHOLD: &str = "threshold";
-pub const TAIL: &str = "residual tail quantile";
+pub const ROBUST: &str = "gradient (robust steps)";
 pub const CHEAP: &str = "gradient (warm-up steps)";
 pub const LAST: &str = "gradient (final steps)";
+pub const GATE: &str = "gain over the constant";
 
 /// The value of the constant feature.
 pub const CONSTANT: f64 = 0.5;
 /// The heavy ball of the cheap steps.
 const MOMENTUM: f64 = 0.4;
+/// With quartiles for clips, they are at most so many medians high: farther up, a histogram is asked for.
+const HIGHEST_OF_QUARTILES: f64 = 2.0;
 
-/// The default regression: its link, and how it divides the budget.
+/// The default regression: its link, its columns, and how it divides the budget.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FullBatch {
     /// Linear or ReLU.
     pub link: Link,
+    /// The features that are numeric columns, which a map may winsorise: public. None turns the map off.
+    pub numbers: Vec<usize>,
     /// How the budget is divided.
     #[serde(flatten)]
-    pub design: BudgetSplit,
+    pub design: Design,
 }
 
 impl Algorithm for FullBatch {
-    type Fitted = (f64, Vec<f64>);
+    type Fitted = LinearFit;
 
     fn sampler(&self, _: Shape) -> Sampler {
         Sampler::FullBatch
     }
 
     fn stages(&self, _: Shape, budget: Budget, noise_multiplier: f64) -> Vec<Stage> {
-        match self.design.reach {
-            Learnable::Nothing => Vec::new(),
-            _ => self.design.stages(budget.neighbours(), noise_multiplier),
-        }
+        self.design.stages(budget.neighbours(), noise_multiplier)
     }
 
-    fn check(&self, _: Shape, budget: Budget) -> Result<(), Error> {
+    fn check(&self, shape: Shape, budget: Budget) -> Result<(), Error> {
         self.link.check_least_squares()?;
+        check_numbers(&self.numbers, shape)?;
+        let columns = !self.design.columns || !self.numbers.is_empty();
+        Error::ensure(columns, "plan", "as it was planned", "one that was changed")?;
         Ok(budget.unless_pure()?)
     }
 
@@ -90,197 +117,208 @@ impl Algorithm for FullBatch {
         Access::Sums
     }
 
-    fn fit(&self, run: Run<'_, '_>) -> Result<(f64, Vec<f64>), Error> {
+    fn fit(&self, run: Run<'_, '_>) -> Result<LinearFit, Error> {
         let Run { plan, shape, range, backend, releaser, watch, .. } = run;
         if self.design.reach == Learnable::Nothing {
-            return Ok((0.5 * range.0 + 0.5 * range.1, vec![0.0; shape.width]));
+            let middle = 0.5 * range.0 + 0.5 * range.1;
+            return Ok(LinearFit::plain(self.link, (middle, vec![0.0; shape.width])));
         }
-        let unit = TargetScaling::new(self.link, range);
         backend.begin(&releaser.draw(plan.sampler))?;
-        let (intercept, weights) = fit(self, (plan, shape), backend, &unit, releaser, watch)?;
-        Ok(unit.decode(intercept, weights))
+        self.fit_begun(plan, shape, range, backend, releaser, watch)
     }
 }
 
-/// The intercept and the weights, in units of the target's range.
-fn fit(
-    FullBatch { link, design }: &FullBatch,
-    (plan, shape): (&PrivacyPlan, Shape),
-    backend: &mut dyn Backend,
-    unit: &TargetScaling,
-    releaser: &mut Releaser,
-    watch: &mut ProgressCallback<'_>,
-) -> Result<(f64, Vec<f64>), Error> {
-    let (width, link) = (shape.width, *link);
-    let steps = u64::from(design.whitenings)
-        + design.robust_steps
-        + design.cheap_steps
-        + design.final_steps;
-    let mut done = 0;
-    let mut step = |watch: &mut ProgressCallback<'_>| {
-        done += 1;
-        Ok(report(watch, "step", done, steps)?)
-    };
-
-    // 1. The target.
-    let (scale, centre) = target((plan, shape), backend, unit, releaser)?;
-    if design.reach == Learnable::Centre {
-        return Ok((centre, vec![0.0; width]));
-    }
-    // max(u, 0) cannot be moved.
-    let centre = if link == Link::Linear { centre } else { 0.0 };
-
-    // 2. Whitening.
-    let norm = 1.1 * row_norm(width, backend, releaser)?;
-    let start = Whitening::new(width, CONSTANT, norm, shape.rows);
-    let cuts: Vec<f64> = (0..design.whitenings)
-        .map(|round| if round == 0 { norm } else { design.whitened_norm })
-        .collect();
-    let whitening = whiten(start, &cuts, backend, releaser, &mut || step(watch))?;
-
-    // 3. The preconditioner.
-    let stretch = Residual::polishing(link).stretch();
-    let noise = stretch * releaser.noise(LAST) / (design.final_steps as f64).sqrt();
-    let preconditioner = Preconditioner::new(whitening, shape.rows, noise);
-
-    // 4. Robust steps.
-    let residual = Residual::approaching(link);
-    let d = width + 1;
-    let (transform, unit, count) = (preconditioner.transform(width), *unit, shape.rows as f64);
-    let mut session = Session {
-        backend,
-        releaser,
-        preconditioner: &preconditioner,
-        transform,
-        unit,
-        centre,
-        count,
-    };
-    let mut w = vec![0.0; d];
-    let start = scale * (d as f64).sqrt();
-    let grid = geometric_bins(start, -40, 8);
-    let mut threshold = session.threshold(FIRST, LEVEL, &grid, &w, residual)?;
-    let level = design.tail_level;
-    let is_least = |threshold: f64| threshold < grid[1];
-    let tail = match is_least(threshold) {
-        true => Some(session.threshold(TAIL, level, &grid, &w, residual)?),
-        false => None,
-    };
-    // Where most rows have one and the same target, the others have all there is to learn: nothing of them is clipped.
-    let spiked = tail.filter(|tail| !is_least(*tail));
-    for _ in 0..design.robust_steps {
-        step(watch)?;
-        // A clip at the median leaves half of the curvature.
-        let (clip, far) = spiked.map_or((TO_MEDIAN * threshold, 2.0), |tail| (tail, 1.0));
-        let (gradient, _) = session.gradient(ROBUST, clip, &w, residual)?;
-        let direction = preconditioner.newton(residual, &w, &gradient);
-        w.iter_mut().zip(direction).for_each(|(w, x)| *w += far * x);
-        if spiked.is_none() {
-            let grid = decreasing_bins(threshold, design.threshold_depth);
-            threshold = session.threshold(THRESHOLD, LEVEL, &grid, &w, residual)?;
-        }
-    }
-
-    // 5. The high clip: as far as noise allows, but no farther than the residuals reach.
-    let threshold = TO_MEDIAN * threshold;
-    let mut factor = preconditioner.highest_clip;
-    if factor > 2.0 && spiked.is_none() {
-        let normal = normal_quantile(0.5 * (1.0 + level)) / MEDIAN;
-        let grid = geometric_bins(threshold, 0, 24);
-        let heaviness = match tail {
-            None => session.threshold(TAIL, level, &grid, &w, residual)? / threshold / normal,
-            // It was spent.
-            Some(_) => 1.0,
-        };
-        factor = factor.min((0.7 * normal * heaviness.powi(3)).max(2.0));
-    }
-    let (clip, left) = spiked.map_or((threshold * factor, unclipped(factor)), |tail| (tail, 1.0));
-    let gentle = |m: &f64| m / (1.0 + 0.02 * (m - 1.0)) / left;
-    let mut stepping = StepSize::new(preconditioner.multipliers.iter().map(gentle).collect());
-    let all = design.cheap_steps + design.final_steps;
-    let mut average = Mean::new(Average::over(design.cheap_steps..all), d);
-    let mut noises = Vec::new();
-    for t in 0..all {
-        step(watch)?;
-        let last = t >= design.cheap_steps;
-        let residual = if last { Residual::polishing(link) } else { residual };
-        let purpose = if last { LAST } else { CHEAP };
-        let (gradient, std) = session.gradient(purpose, clip, &w, residual)?;
-        let mut direction = preconditioner.newton(residual, &w, &gradient);
-        direction.iter_mut().zip(&preconditioner.multipliers).for_each(|(x, m)| *x /= m);
-        let std = std * residual.stretch();
-        let momentum = if last { 0.0 } else { MOMENTUM };
-        stepping.go(&mut w, direction, std, momentum);
-        noises.push((std, momentum, last));
-        average.take(t, &w);
-    }
-    let w = average.of(w);
-
-    // 6. Shrinkage, and back to the table's own columns.
-    let w = preconditioner.shrink(w, &stepping.sizes, left, &noises);
-    let (weights, constant) = preconditioner.unmap(&w);
-    Ok((centre + constant * CONSTANT, weights))
+/// Refuses features that are not there, or stand there twice.
+pub fn check_numbers(numbers: &[usize], shape: Shape) -> Result<(), Error> {
+    let rising = numbers.is_sorted_by(|a, b| a < b);
+    let good = rising && numbers.last().is_none_or(|last| *last < shape.width);
+    Error::ensure(good, "plan", "as it was planned", "one whose columns are not in the table")
 }
 
-/// The rows, and the releaser of what is computed from them.
-struct Session<'a> {
+impl FullBatch {
+    /// The fit on a backend that has begun: for algorithms that are more than this.
+    ///
+    /// # Errors
+    ///
+    /// As [`Algorithm::fit`].
+    pub fn fit_begun(
+        &self,
+        plan: &PrivacyPlan,
+        shape: Shape,
+        range: (f64, f64),
+        backend: &mut dyn Backend,
+        releaser: &mut Releaser,
+        watch: &mut ProgressCallback<'_>,
+    ) -> Result<LinearFit, Error> {
+        let unit = TargetScaling::new(self.link, range);
+        let held = (unit.encode(range.0), unit.encode(range.1));
+        let fit = Fit { algorithm: self, plan, shape, range: held, unit, backend, releaser, watch }
+            .run()?;
+        Ok(fit.in_units(&unit, range))
+    }
+}
+
+/// A fit on its way, in units of the target's range.
+struct Fit<'a, 'w> {
+    algorithm: &'a FullBatch,
+    plan: &'a PrivacyPlan,
+    shape: Shape,
+    /// The public range of the target, in its units.
+    range: (f64, f64),
+    unit: TargetScaling,
     backend: &'a mut dyn Backend,
     releaser: &'a mut Releaser,
-    preconditioner: &'a Preconditioner,
-    transform: RowTransform,
-    unit: TargetScaling,
-    centre: f64,
-    count: f64,
+    watch: &'a mut ProgressCallback<'w>,
 }
 
-impl Session<'_> {
-    /// Gradients at these weights, of which nothing is summed yet.
-    fn gradients(&self, weights: &[f64], residual: Residual) -> ClippedGradients {
-        ClippedGradients {
-            transform: self.transform.clone(),
-            weights: self.preconditioner.forth(weights),
-            residual: Some(residual),
-            unit: self.unit,
-            centre: self.centre,
-            clip: None,
-            lattice_clip: None,
-            thresholds: None,
+impl Fit<'_, '_> {
+    fn run(self) -> Result<LinearFit, Error> {
+        let FullBatch { link, numbers, design } = self.algorithm;
+        let (link, width, rows) = (*link, self.shape.width, self.shape.rows as f64);
+        let neighbours = self.plan.budget.neighbours();
+        let steps = design.robust_steps + design.cheap_steps + design.final_steps;
+        let all = u64::from(design.whitenings) + steps;
+
+        // 1. Columns.
+        let map = match design.columns {
+            false => None,
+            true => Some(ColumnMap::release(
+                (COLUMNS, numbers, width),
+                neighbours,
+                (&Batch::All, rows),
+                self.backend,
+                self.releaser,
+            )?),
+        };
+        let mut columns = map.as_ref().map(|map| map.standardise(design.tails));
+
+        // 2. The target.
+        let (plan, shape, unit, range) = (self.plan, self.shape, self.unit, self.range);
+        let (backend, releaser) = (&mut *self.backend, &mut *self.releaser);
+        let (middle, noise_of_mean) =
+            TargetQuestions { plan, shape, unit, range, backend, releaser }
+                .centre(design.centre)?;
+        if design.reach != Learnable::Weights {
+            return Ok(LinearFit::plain(link, (middle, vec![0.0; width])));
         }
-    }
+        // max(u, 0) cannot be moved.
+        let centre = if link == Link::Linear { middle } else { 0.0 };
 
-    /// A noisy mean gradient, and the standard deviation of its noise.
-    fn gradient(
-        &mut self,
-        purpose: &str,
-        clip: f64,
-        weights: &[f64],
-        residual: Residual,
-    ) -> Result<(Vec<f64>, f64), Error> {
-        let clip = clip.clamp(1e-250, 1e250);
-        let query = ClippedGradients { clip: Some(clip), ..self.gradients(weights, residual) };
-        let sum = self.run(&query)?.sum();
-        let (mut mean, std) = self.releaser.sum(purpose, sum)?;
-        mean.iter_mut().for_each(|g| *g /= self.count);
-        Ok((self.preconditioner.back(mean), std / self.count))
-    }
+        // 3. Whitening, and 4. the metric.
+        let inside = columns.as_ref().map_or(width, Standardise::width);
+        let norm = 1.1 * row_norm(width, columns.as_ref(), self.backend, self.releaser)?;
+        if design.shares.row_mean > 0.0 {
+            let first = columns.unwrap_or_else(|| Standardise::nothing(width));
+            let mean = row_mean(&first, norm, rows, self.backend, self.releaser)?;
+            columns = Some(first.centred(&mean));
+        }
+        let start = Whitening::new(inside, CONSTANT, norm, shape.rows);
+        let cuts: Vec<f64> = (0..design.whitenings)
+            .map(|round| if round == 0 { norm } else { design.whitened_norm })
+            .collect();
+        let mut done = 0;
+        let watch = &mut *self.watch;
+        let mut step = || {
+            done += 1;
+            Ok(report(watch, "step", done, all)?)
+        };
+        let whitening =
+            whiten(start, &cuts, columns.as_ref(), self.backend, self.releaser, &mut step)?;
+        let stretch = Residual::polishing(link).stretch();
+        let noise = stretch * self.releaser.noise(LAST) / (design.final_steps as f64).sqrt();
+        let preconditioner = Preconditioner::new(whitening, shape.rows, noise);
 
-    /// The threshold below which about `level` of the gradients' norms lie.
-    fn threshold(
-        &mut self,
-        purpose: &str,
-        level: f64,
-        thresholds: &[f64],
-        weights: &[f64],
-        residual: Residual,
-    ) -> Result<f64, Error> {
-        let query = self.gradients(weights, residual);
-        let query = ClippedGradients { thresholds: Some(thresholds.to_vec()), ..query };
-        let counts = self.run(&query)?.histogram();
-        Ok(bin_value(thresholds, self.releaser.quantile(purpose, level, counts)?))
-    }
+        // 5. Steps.
+        let transform = preconditioner.transform(inside).after(columns.clone());
+        let phases = Phase::all(design, link);
+        let found = Found { left: Cell::new(1.0), scale: Cell::new(1.0) };
+        // What a clip of one adds to the error of predictions: of the last iterate, or of an average.
+        let noise_of = |phase: &Phase| {
+            let last = if phase.averaged { design.final_steps as f64 } else { 1.0 };
+            let one = phase.residual.stretch() * self.releaser.noise(phase.release) / rows;
+            one * (preconditioner.noise_gain() / last).sqrt()
+        };
+        let mut clip: Box<dyn ClipRule> = match design.clip {
+            ClipFrom::Histograms => Box::new(Histograms {
+                phases: phases.iter().map(|p| (p.steps.start, noise_of(p))).collect(),
+                rows: shape.rows,
+                neighbours,
+                clip: 1.0,
+                found: &found,
+            }),
+            ClipFrom::Quartiles => Box::new(Quartiles {
+                robust_steps: design.robust_steps,
+                factor: preconditioner.highest_clip.min(HIGHEST_OF_QUARTILES),
+                threshold: 1.0,
+                found: &found,
+            }),
+        };
+        let mut update = Steps::new(&preconditioner, rows, &found);
+        let mut w = vec![0.0; inside + 1];
+        for phase in &phases {
+            let residual = phase.residual;
+            let (preconditioner, transform) = (&preconditioner, &transform);
+            let backend = &mut *self.backend;
+            let mut gradients =
+                Gradients { backend, preconditioner, transform, residual, unit, centre };
+            update.phase = *phase;
+            let average = if phase.averaged { Average::over(phase.range()) } else { Average::Last };
+            let mut descent = Descent {
+                release: phase.release,
+                steps: phase.range(),
+                clip: &mut *clip,
+                update: &mut update,
+                average,
+            };
+            w = descent.run(w, &mut gradients, self.releaser, &mut |_| step())?;
+        }
 
-    fn run(&mut self, query: &ClippedGradients) -> Result<QuerySum, Error> {
-        run_query(self.backend, self.releaser, &Batch::All, query)
+        // 6. Shrinkage.
+        let mut w = update.shrink(w);
+        // Low clips draw the constant to the median, where residuals are skewed: it stays as near to the mean as that is known.
+        if let (Some(most), Link::Linear, ClipFrom::Quartiles) = (noise_of_mean, link, design.clip)
+        {
+            preconditioner.hold_constant(&mut w, most / CONSTANT);
+        }
+        let scale = found.scale.get() / preconditioner.effective_width().max(1.0).sqrt();
+
+        // 7. The gate.
+        let kept = match design.gate {
+            false => 1.0,
+            true => {
+                let gate = Gate {
+                    preconditioner: &preconditioner,
+                    transform: &transform,
+                    link,
+                    range,
+                    unit,
+                    rows,
+                    neighbours,
+                    base: middle,
+                    scale,
+                };
+                gate.kept(&w, centre, self.backend, self.releaser)?
+            }
+        };
+
+        // Back to winsorised columns as they are.
+        let (weights, constant) = preconditioner.unmap(&w);
+        let (mut weights, moved) =
+            columns.as_ref().map_or((weights.clone(), 0.0), |c| c.unmap(weights.clone()));
+        let intercept = centre + constant * CONSTANT + moved;
+        weights.iter_mut().for_each(|w| *w *= kept);
+        let tail_weights = weights.split_off(width);
+        Ok(LinearFit {
+            link,
+            intercept: middle + kept * (intercept - middle),
+            weights,
+            map,
+            tails: columns.map_or_else(Vec::new, |columns| columns.tails),
+            tail_weights,
+            range: None,
+            centre: middle,
+            residual_scale: Some(scale),
+        })
     }
 }
 
@@ -288,6 +326,7 @@ impl Session<'_> {
 pub fn whiten(
     mut whitening: Whitening,
     cuts: &[f64],
+    columns: Option<&Standardise>,
     backend: &mut dyn Backend,
     releaser: &mut Releaser,
     step: &mut dyn FnMut() -> Result<(), Error>,
@@ -296,8 +335,8 @@ pub fn whiten(
         step()?;
         let (width, transform) = whitening.shape();
         let transform = match round {
-            0 => RowTransform::plain(width, CONSTANT),
-            _ => transform,
+            0 => plain(width, columns),
+            _ => transform.after(columns.cloned()),
         };
         let query = SecondMoment { transform, norm: *cut };
         let moment = run_query(backend, releaser, &Batch::All, &query)?.sum();
@@ -307,41 +346,47 @@ pub fn whiten(
     Ok(whitening)
 }
 
-/// The private scale of y, and its median on a grid of that size. The number of rows is released with them.
-fn target(
-    (plan, shape): (&PrivacyPlan, Shape),
-    backend: &mut dyn Backend,
-    unit: &TargetScaling,
-    releaser: &mut Releaser,
-) -> Result<(f64, f64), Error> {
-    let wide = geometric_bins(1.0, -80, 1);
-    let sizes = TargetHistogram { unit: *unit, bins: TargetBins::Sizes(wide.clone()) };
-    let counts = run_query(backend, releaser, &Batch::All, &sizes)?.histogram();
-    // Every row has its target in one of the bins.
-    let count = counts.total();
-    let scale = size(&wide, releaser.quantile(SCALE, LEVEL, counts)?);
-    releaser.count_rows(plan, shape.rows, count)?;
-    let places = TargetHistogram { unit: *unit, bins: TargetBins::Centres(scale) };
-    let counts = run_query(backend, releaser, &Batch::All, &places)?.histogram();
-    Ok((scale, linear_bins(scale).0[releaser.quantile(CENTRE, 0.5, counts)?]))
-}
-
-/// The size of targets whose quantile lies in bin k; if that is nought, and most of them are 0, that of their range.
-pub fn size(thresholds: &[f64], k: usize) -> f64 {
-    if k == 0 { 1.0 } else { bin_value(thresholds, k) }
-}
-
-/// The private median of the norms of rows, the constant among their features.
+/// The private median of the norms of rows of so many features, standardised first if that is said, the constant among their features.
 pub fn row_norm(
     width: usize,
+    columns: Option<&Standardise>,
     backend: &mut dyn Backend,
     releaser: &mut Releaser,
 ) -> Result<f64, Error> {
-    let thresholds = norms(width);
-    let plain = RowTransform::plain(width, CONSTANT);
+    let plain = plain(width, columns);
+    let thresholds = norms(plain.width() - 1);
     let query = ClippedGradients::norms(plain, thresholds.clone());
     let counts = run_query(backend, releaser, &Batch::All, &query)?.histogram();
     Ok(bin_value(&thresholds, releaser.quantile(NORM, 0.5, counts)?))
+}
+
+/// The noisy mean of standardised rows that are cut to this norm together with their constant.
+fn row_mean(
+    columns: &Standardise,
+    norm: f64,
+    rows: f64,
+    backend: &mut dyn Backend,
+    releaser: &mut Releaser,
+) -> Result<Vec<f64>, Error> {
+    let plain = plain(0, Some(columns));
+    let query = ClippedGradients {
+        clip: Some(norm),
+        thresholds: None,
+        ..ClippedGradients::norms(plain, vec![])
+    };
+    let sum = run_query(backend, releaser, &Batch::All, &query)?.sum();
+    let (sums, _) = releaser.sum(CENTRES, sum)?;
+    Ok(sums[..columns.width()].iter().map(|sum| sum / rows).collect())
+}
+
+/// Rows of so many features, or standardised rows, with the constant.
+fn plain(width: usize, columns: Option<&Standardise>) -> RowTransform {
+    match columns {
+        None => RowTransform::plain(width, CONSTANT),
+        Some(columns) => {
+            RowTransform::scaled(columns.width(), 1.0, CONSTANT).after(Some(columns.clone()))
+        }
+    }
 }
 
 /// From the least norm a row can have to the greatest, in eighth powers of two.

@@ -1,11 +1,15 @@
 //! Least squares and ReLU regression: the default in full batches, one pass by random allocation, and the algorithms of the
 //! papers.
 //!
-//! * [`full_batch`] is the default, [`one_pass`] reads every row once; [`design`] splits their budget.
-//! * [`recipes`] has the papers' algorithms, one file each.
-//! * [`exact`] is least squares without noise.
-pub mod budget_split;
+//! * [`full_batch`] is the default, [`one_pass`] reads every row once; [`design`] divides their budget.
+//! * [`linear_fit`] is what they give: a model of winsorised columns.
+//! * [`papers`] has the papers' algorithms, one file each.
+//! * [`least_squares`] is least squares without noise.
+//! * [`earlier`] knows the plans of earlier versions.
+pub mod design;
+pub mod earlier;
 pub mod full_batch;
 pub mod least_squares;
+pub mod linear_fit;
 pub mod one_pass;
 pub mod papers;

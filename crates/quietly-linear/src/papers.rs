@@ -23,7 +23,10 @@ use quietly_engine::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::full_batch::{FIRST, MOMENT, NORM, SCALE, THRESHOLD};
+use crate::{
+    earlier::SCALE,
+    full_batch::{FIRST, MOMENT, NORM, THRESHOLD},
+};
 
 pub use self::{
     adassp::{AdaSsp, BoundedRows},

@@ -15,8 +15,10 @@ use quietly_glm::{
 };
 use quietly_kan::{KanConfig, KanModel};
 use quietly_linear::{
+    earlier::{EarlierFullBatch, EarlierOnePass},
     full_batch::FullBatch,
     least_squares::LeastSquares,
+    linear_fit::LinearFit,
     one_pass::OnePass,
     papers::{AdaSsp, BoostedAdaSsp, Recipe, TukeyEm, check_width, tukey_em_warning},
 };
@@ -30,9 +32,17 @@ use crate::{methods::Method, plan::Plan};
 #[non_exhaustive]
 pub enum AnyAlgorithm {
     /// The default regression.
+    #[serde(rename = "full-batch-2")]
     FullBatch(FullBatch),
+    /// That of earlier versions, whose plans are read but not run.
+    #[serde(rename = "full-batch")]
+    EarlierFullBatch(EarlierFullBatch),
     /// One pass by random allocation.
+    #[serde(rename = "one-pass-2")]
     OnePass(OnePass),
+    /// That of earlier versions, whose plans are read but not run.
+    #[serde(rename = "one-pass")]
+    EarlierOnePass(EarlierOnePass),
     /// Least squares without noise.
     LeastSquares(LeastSquares),
     /// A descent of the papers.
@@ -65,6 +75,8 @@ pub enum AnyAlgorithm {
 pub enum Fitted {
     /// Intercepts and weights.
     Weights(Weights),
+    /// A regression of winsorised columns.
+    Linear(LinearFit),
     /// A network.
     Network(KanModel),
 }
@@ -78,6 +90,12 @@ impl From<(f64, Vec<f64>)> for Fitted {
 impl From<Weights> for Fitted {
     fn from(weights: Weights) -> Self {
         Fitted::Weights(weights)
+    }
+}
+
+impl From<LinearFit> for Fitted {
+    fn from(fit: LinearFit) -> Self {
+        Fitted::Linear(fit)
     }
 }
 
@@ -99,7 +117,9 @@ macro_rules! from {
 
 from!(
     FullBatch(FullBatch),
+    EarlierFullBatch(EarlierFullBatch),
     OnePass(OnePass),
+    EarlierOnePass(EarlierOnePass),
     LeastSquares(LeastSquares),
     Recipe(Recipe),
     AdaSsp(AdaSsp),
@@ -118,7 +138,9 @@ macro_rules! each {
     ($any:expr, $algorithm:ident => $work:expr) => {
         match $any {
             AnyAlgorithm::FullBatch($algorithm) => $work,
+            AnyAlgorithm::EarlierFullBatch($algorithm) => $work,
             AnyAlgorithm::OnePass($algorithm) => $work,
+            AnyAlgorithm::EarlierOnePass($algorithm) => $work,
             AnyAlgorithm::LeastSquares($algorithm) => $work,
             AnyAlgorithm::Recipe($algorithm) => $work,
             AnyAlgorithm::AdaSsp($algorithm) => $work,
@@ -175,7 +197,9 @@ impl AnyAlgorithm {
     pub fn link(&self) -> Link {
         match self {
             AnyAlgorithm::FullBatch(full_batch) => full_batch.link,
+            AnyAlgorithm::EarlierFullBatch(full_batch) => full_batch.link,
             AnyAlgorithm::OnePass(one_pass) => one_pass.link,
+            AnyAlgorithm::EarlierOnePass(one_pass) => one_pass.link,
             AnyAlgorithm::LeastSquares(exact) => exact.link,
             AnyAlgorithm::Recipe(recipe) => recipe.link(),
             AnyAlgorithm::AdaSsp(_) | AnyAlgorithm::BoostedAdaSsp(_) | AnyAlgorithm::TukeyEm(_) => {
@@ -218,8 +242,8 @@ impl AnyAlgorithm {
     /// Its name as people type it, under a budget.
     pub fn method(&self, budget: Budget) -> Method {
         match self {
-            AnyAlgorithm::FullBatch(_) => Method::FullBatch,
-            AnyAlgorithm::OnePass(_) => Method::OnePass,
+            AnyAlgorithm::FullBatch(_) | AnyAlgorithm::EarlierFullBatch(_) => Method::FullBatch,
+            AnyAlgorithm::OnePass(_) | AnyAlgorithm::EarlierOnePass(_) => Method::OnePass,
             AnyAlgorithm::LeastSquares(_) | AnyAlgorithm::Minimiser(_) => Method::Exact,
             AnyAlgorithm::Recipe(recipe) => Method::of(recipe.method.name()),
             AnyAlgorithm::AdaSsp(_) => Method::AdaSsp,

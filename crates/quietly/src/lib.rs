@@ -73,6 +73,7 @@ pub use quietly_data::{
 pub use quietly_engine::{
     algorithm::{Access, Shape},
     backend,
+    column_map::{ColumnMap, MappedColumn, Tail},
     error::Error,
     expansion::Expansion,
     link::Link,
@@ -87,9 +88,11 @@ pub use quietly_glm::{
 };
 pub use quietly_kan as kan;
 pub use quietly_linear::{
-    budget_split::{BudgetSplit, Learnable, Shares},
+    design::{Centre, ClipFrom, Design, Learnable, Shares},
+    earlier::{BudgetSplit, EarlierFullBatch, EarlierOnePass, EarlierShares},
     full_batch::FullBatch,
     least_squares::LeastSquares,
+    linear_fit::LinearFit,
     one_pass::OnePass,
     papers::{
         AdaSsp, Averaging, BoostedAdaSsp, Clip, Noise, Pace, Paper, Recipe, Sampling, TukeyEm,

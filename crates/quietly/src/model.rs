@@ -4,6 +4,7 @@
 use quietly_core::certificate::Certificate;
 use quietly_data::Encoding;
 use quietly_engine::{
+    column_map::{ColumnMap, Tail},
     expansion::{CachedExpander, Expansion},
     link::Link,
     target_scaling::TargetScaling,
@@ -30,9 +31,11 @@ pub(crate) mod v3;
 /// What the first field of every model file says.
 const FORMAT: &str = "quietly model";
 /// Files of this version and of all before it can be read.
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 /// The first version that knows networks and expansions.
 const NETWORKS: u64 = 3;
+/// The first version that knows winsorised columns and held predictions.
+const COLUMNS: u64 = 5;
 
 /// A fitted model with its certificate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,6 +64,18 @@ pub struct Model {
     /// How a row of features, perhaps expanded, comes to the weights, if not as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<RowMap>,
+    /// How features are winsorised before the weights, if they are: weights hold inside of the intervals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<ColumnMap>,
+    /// What lies beyond winsor intervals, with weights of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tails: Vec<Tail>,
+    /// One weight for each of them, over the public length of its part of the range.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tail_weights: Vec<f64>,
+    /// Whether predictions are held to the public range of the target.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub clamped: bool,
     /// The network, if it is one: then there are no weights beside it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<KanModel>,
@@ -87,8 +102,14 @@ impl Model {
             certificate.add_header();
         }
         let (link, expansion) = (plan.link(), plan.expansion().cloned());
+        let (mut columns, mut tails, mut tail_weights, mut clamped) = Default::default();
         let (mut learnt, network) = match fitted {
             Fitted::Weights(learnt) => (learnt, None),
+            Fitted::Linear(fit) => {
+                columns = fit.map.map(ColumnMap::without_ranks);
+                (tails, tail_weights, clamped) = (fit.tails, fit.tail_weights, fit.range.is_some());
+                ((fit.intercept, fit.weights).into(), None)
+            }
             Fitted::Network(network) => ((0.0, Vec::new()).into(), Some(network)),
         };
         let (mut intercepts, weights): (Vec<f64>, Vec<Vec<f64>>) =
@@ -107,6 +128,10 @@ impl Model {
             expansion,
             prepared: CachedExpander::default(),
             rows: learnt.rows,
+            columns,
+            tails,
+            tail_weights,
+            clamped,
             network,
             plan,
             certificate,
@@ -125,7 +150,54 @@ impl Model {
             let score = finite(network.scores(features)[0]);
             return finite(TargetScaling::new(self.link, range).decode(score, Vec::new()).0);
         }
-        self.link.apply(sum(&self.weights, &self.mapped(features), self.intercept))
+        let said = match &self.columns {
+            None => sum(&self.weights, &self.mapped(features), self.intercept),
+            Some(map) => {
+                let held = map.winsorised(features, &self.tails);
+                let (columns, tails) = held.split_at(self.weights.len());
+                sum(&self.tail_weights, tails, sum(&self.weights, columns, self.intercept))
+            }
+        };
+        self.held(self.link.apply(said))
+    }
+
+    /// A prediction, held to the public range of the target if predictions are.
+    fn held(&self, said: f64) -> f64 {
+        match (self.clamped, self.encoding.target()) {
+            (true, Some(target)) => said.clamp(target.lo, target.hi),
+            _ => said,
+        }
+    }
+
+    /// The same model, whose predictions are not held to the public range of the target.
+    #[must_use]
+    pub fn unclamped(self) -> Self {
+        Model { clamped: false, ..self }
+    }
+
+    fn check_columns(&self) -> Result<(), &'static str> {
+        let winsorised = self.columns.is_some() || !self.tails.is_empty();
+        if self.version < COLUMNS && (winsorised || self.clamped) {
+            return Err("its \"version\" does not know its \"columns\"");
+        }
+        let regression = matches!(self.link, Link::Linear | Link::Relu) && self.network.is_none();
+        if !regression && (winsorised || self.clamped) || self.expansion.is_some() && winsorised {
+            return Err("its \"columns\" do not go with its model");
+        }
+        let Some(map) = &self.columns else {
+            return if winsorised { Err("its \"tails\" have no columns") } else { Ok(()) };
+        };
+        let there = |tail: &Tail| {
+            let column = map.columns.get(tail.feature).and_then(Option::as_ref);
+            let (below, above) = column.map_or((false, false), |column| column.has_tails());
+            if tail.above { above } else { below }
+        };
+        let tails = self.tail_weights.len() == self.tails.len() && self.tails.iter().all(there);
+        let numbers = self.tail_weights.iter().all(|w| w.is_finite());
+        match map.fits(self.encoding.width()) && tails && numbers && self.rows.is_none() {
+            true => Ok(()),
+            false => Err("its \"columns\" do not go with its features"),
+        }
     }
 
     fn check_network(&self, network: &KanModel, classes: usize) -> Result<(), &'static str> {
@@ -170,6 +242,7 @@ impl Model {
         if !numbers.into_iter().all(|w| w.is_finite()) {
             return Err("a weight is not a finite number");
         }
+        self.check_columns()?;
         if self.version < self.link.version() {
             return Err("its \"version\" does not know its \"link\"");
         }

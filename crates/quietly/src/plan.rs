@@ -12,7 +12,7 @@ use quietly_engine::{
     expansion::Expansion,
     link::Link,
 };
-use quietly_linear::{budget_split::Learnable, papers::Clip};
+use quietly_linear::{design::Learnable, papers::Clip};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -165,6 +165,7 @@ impl<P: AsRef<UncheckedPlan>> Plan<P> {
     pub fn reach(&self) -> Learnable {
         match &self.algorithm {
             AnyAlgorithm::FullBatch(full_batch) => full_batch.design.reach,
+            AnyAlgorithm::EarlierFullBatch(full_batch) => full_batch.design.reach,
             _ => Learnable::Weights,
         }
     }

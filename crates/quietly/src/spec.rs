@@ -1,6 +1,6 @@
 //! Model specs: the parameters a user gives, and the plan for them. Parameters have one name in every front end.
 use quietly_core::budget::Budget;
-use quietly_data::Encoding;
+use quietly_data::{Encoding, Feature, Kind};
 use quietly_engine::{error::Error, expansion::Expansion, link::Link};
 use quietly_glm::{Loss, Set};
 
@@ -175,7 +175,12 @@ impl ModelSpec {
             regression = regression.with_public_rows();
         }
         let width = expansion.map_or(encoding.width(), Expansion::width);
-        regression.plan(rows, width, budget)
+        // Expanded features are within bounds of their own, and made to be as they are.
+        let numbers = match expansion {
+            Some(_) => Vec::new(),
+            None => numeric_features(encoding),
+        };
+        regression.numeric(numbers).plan(rows, width, budget)
     }
 
     fn convex(
@@ -219,6 +224,14 @@ impl ModelSpec {
             Family::Linear | Family::Relu | Family::Kan => Loss::Squared,
         })
     }
+}
+
+/// The features that are numeric columns.
+fn numeric_features(encoding: &Encoding) -> Vec<usize> {
+    let features = encoding.features().iter().enumerate();
+    let number =
+        |(k, feature): (usize, &Feature)| matches!(feature.kind, Kind::Number { .. }).then_some(k);
+    features.filter_map(number).collect()
 }
 
 /// Whether it fits squares in a way of its own.

@@ -4,6 +4,7 @@ mod canary;
 mod certificates;
 mod convex_accuracy;
 mod convex_plans;
+mod default_regression;
 mod expansions;
 mod gradients;
 mod kan_accuracy;

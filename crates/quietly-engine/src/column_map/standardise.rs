@@ -7,7 +7,8 @@ use crate::kernels::{Affine, Map};
 /// What a category is multiplied with, and what a standard deviation of a number becomes.
 const HALF: f64 = 0.5;
 
-/// x becomes (clip(x, low, high) - shift)·scale, feature by feature. Tails follow.
+/// x becomes (clip(x, low, high) - shift)·scale, feature by feature. Tails follow, with the scale of their features: over the length of
+/// their part of a wide range they would drown in the noise of a second moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Standardise {
     pub low: Vec<f64>,
@@ -17,8 +18,7 @@ pub struct Standardise {
     pub tails: Vec<Tail>,
 }
 
-/// What a feature has beyond one end of its winsor interval, over the public length of that part: within [-1, 0] below and
-/// [0, 1] above.
+/// What a feature has beyond one end of its winsor interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tail {
     pub feature: usize,
@@ -47,7 +47,7 @@ impl ColumnMap {
         made
     }
 
-    /// The features of a row, winsorised but not scaled, and then these tails.
+    /// The features of a row, winsorised but not scaled, and then these tails, over the public length of their parts of the range.
     pub fn winsorised(&self, row: &[f64], tails: &[Tail]) -> Vec<f64> {
         let held = |(x, column): (&f64, &Option<super::MappedColumn>)| {
             column.as_ref().map_or(*x, |column| column.winsorise(*x))
@@ -64,6 +64,22 @@ impl ColumnMap {
 }
 
 impl Standardise {
+    /// Rows of so many features as they are.
+    pub fn nothing(width: usize) -> Self {
+        let ends = |end: f64| vec![end; width];
+        let (low, high, shift, scale) = (ends(-1.0), ends(1.0), ends(0.0), ends(1.0));
+        Standardise { low, high, shift, scale, tails: Vec::new() }
+    }
+
+    /// The same less this mean of what comes out of it. Tails stay.
+    #[must_use]
+    pub fn centred(mut self, mean: &[f64]) -> Self {
+        for ((shift, scale), mean) in self.shift.iter_mut().zip(&self.scale).zip(mean) {
+            *shift = (*shift + mean / scale).clamp(-1.0, 1.0);
+        }
+        self
+    }
+
     /// How many features a row has after it.
     pub fn width(&self) -> usize {
         self.low.len() + self.tails.len()
@@ -76,7 +92,23 @@ impl Standardise {
             *w *= scale;
             constant -= *w * shift;
         }
+        for (w, tail) in weights[self.low.len()..].iter_mut().zip(&self.tails) {
+            *w *= self.tail_scale(*tail) * self.length(*tail);
+        }
         (weights, constant)
+    }
+
+    /// The public length of the part of the range that a tail has.
+    fn length(&self, tail: Tail) -> f64 {
+        let (low, high) = (self.low[tail.feature], self.high[tail.feature]);
+        if tail.above { 1.0 - high } else { low + 1.0 }
+    }
+
+    /// What a tail is multiplied with: as its feature, so that it does not drown in the noise of a second moment, but no tail is
+    /// longer than a usual row: where long rows are cut, the second moment would hide how steep they are.
+    fn tail_scale(&self, tail: Tail) -> f64 {
+        let usual = HALF * (self.low.len() as f64).sqrt();
+        self.scale[tail.feature].min(usual / self.length(tail))
     }
 
     /// This, and then another map.
@@ -104,10 +136,11 @@ impl Standardise {
         for (tail, into) in self.tails.iter().zip(tails) {
             let (x, low, high) =
                 (row[tail.feature], self.low[tail.feature], self.high[tail.feature]);
-            *into = match tail.above {
-                true => (x.min(1.0) - high).max(0.0) / (1.0 - high),
-                false => (x.max(-1.0) - low).min(0.0) / (low + 1.0),
+            let beyond = match tail.above {
+                true => (x.min(1.0) - high).max(0.0),
+                false => (x.max(-1.0) - low).min(0.0),
             };
+            *into = beyond * self.tail_scale(*tail);
         }
     }
 }

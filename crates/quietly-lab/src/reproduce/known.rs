@@ -1,7 +1,7 @@
 //! The real, public tables: read, split and standardised.
 use std::{fs, path::Path};
 
-use quietly::{Key, Link, Private, Table};
+use quietly::{Key, LinearFit, Link, Private, Table};
 use quietly_cli::error::Failure;
 
 /// Features are clamped to this many standard deviations.
@@ -131,12 +131,11 @@ pub(super) struct Split {
 }
 
 /// Half the mean squared error, and R².
-pub(super) fn losses(table: &Table, link: Link, intercept: f64, weights: &[f64]) -> (f64, f64) {
+pub(super) fn losses(table: &Table, fit: &LinearFit) -> (f64, f64) {
     let rows = table.features().chunks_exact(table.width()).zip(table.target());
     let (n, mut error) = (table.rows() as f64, 0.0);
     for (row, y) in rows {
-        let u = row.iter().zip(weights).map(|(x, w)| x * w).sum::<f64>() + intercept;
-        error += (link.apply(u) - y).powi(2);
+        error += (fit.predict(row) - y).powi(2);
     }
     let mean = table.target().iter().sum::<f64>() / n;
     let spread: f64 = table.target().iter().map(|y| (y - mean).powi(2)).sum();
@@ -166,7 +165,8 @@ mod tests {
         let square = split.train.target().iter().map(|y| y * y).sum::<f64>() / 4000.0;
         assert!((square - 1.0).abs() < 1e-9, "{square}");
         // For a constant prediction R² is undefined; half the variance is the loss.
-        let (loss, r2) = losses(&split.train, Link::Linear, 0.0, &[0.0, 0.0]);
+        let (loss, r2) =
+            losses(&split.train, &LinearFit::plain(Link::Linear, (0.0, vec![0.0, 0.0])));
         assert!((loss - 0.5).abs() < 1e-9 && r2.abs() < 1e-9, "{loss} {r2}");
         for bad in ["", "a;b\n1;2\n", "a;y\n1;x\n", "a;y\n1\n"] {
             assert!(!empty().add(bad, ';', "y", &[]), "{bad}");

@@ -111,19 +111,19 @@ fn measure(
         let fit = |plan: &Plan, public, seed| {
             let charge = Charge::without_ledger(Key::from_seed(seed));
             let options = FitOptions::new(charge).threads(1).public(public);
-            plan.fit(FitInput::table(&split.private, range), options)?.coefficients()
+            plan.fit(FitInput::table(&split.private, range), options)?.linear()
         };
-        let (b, w) = fit(&plain, None, 0)?;
-        let best = losses(&split.test, link, b, &w).1;
+        let least = fit(&plain, None, 0)?;
+        let best = losses(&split.test, &least).1;
         let mut values = vec![];
         for (i, (entrant, plan)) in plans.iter().enumerate() {
             let Ok(plan) = plan else { continue };
             let public = entrant.needs_public_rows().then_some(&split.public);
-            let Ok((b, w)) = fit(plan, public, (seed << 40) + (turn << 20) + i as u64) else {
+            let Ok(found) = fit(plan, public, (seed << 40) + (turn << 20) + i as u64) else {
                 continue;
             };
-            let (loss, r2) = losses(&split.test, link, b, &w);
-            values.push((i, [best - r2, loss, losses(&split.train, link, b, &w).0]));
+            let (loss, r2) = losses(&split.test, &found);
+            values.push((i, [best - r2, loss, losses(&split.train, &found).0]));
         }
         Ok::<_, Failure>(values)
     });

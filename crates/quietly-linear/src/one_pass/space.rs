@@ -1,24 +1,26 @@
 //! The space that one pass descends in: the table's own columns, centred and scaled.
 use quietly_engine::{
+    column_map::Standardise,
     linalg::{Square, add, dot, inverse, regular},
     transform::RowTransform,
 };
 
-use super::CONSTANT;
+use crate::full_batch::CONSTANT;
 
 /// Columns centred and scaled, and the inverse of their noisy second moment.
 pub(super) struct Space {
     pub(super) transform: RowTransform,
     shift: Vec<f64>,
     scale: Vec<f64>,
+    columns: Option<Standardise>,
     /// The regularised second moment in the space, over the rows of a step, and its inverse.
     moment: Square,
     inverse: Square,
 }
 
 impl Space {
-    /// From a noisy second moment over about `rows` rows, with noise `std` on its diagonal.
-    pub(super) fn new(moment: &Square, std: f64, rows: f64) -> Self {
+    /// From a noisy second moment over about `rows` rows, standardised first if that is said, with noise `std` on its diagonal.
+    pub(super) fn new(moment: &Square, std: f64, rows: f64, columns: Option<Standardise>) -> Self {
         let d = moment.size;
         let p = d - 1;
         let floor = 0.7 * std * (2.0 * d as f64).sqrt();
@@ -46,8 +48,9 @@ impl Space {
         let moment = regular(&inside, blur);
         // Its eigenvalues are at least `blur`, so that only overflow could make this fail.
         let inverse = inverse(&moment).unwrap_or_else(|| Square::identity(d));
-        let transform = RowTransform::shifted(shift.clone(), scale.clone(), 1.0);
-        Space { transform, shift, scale, moment, inverse }
+        let transform =
+            RowTransform::shifted(shift.clone(), scale.clone(), 1.0).after(columns.clone());
+        Space { transform, shift, scale, columns, moment, inverse }
     }
 
     /// Newton's direction for a gradient.
@@ -81,12 +84,9 @@ impl Space {
         (0..p).map(part).sum::<f64>().max(0.0).sqrt()
     }
 
-    /// The highest clip, in medians, for which the average of the last steps has little noise: 0.8 % of the residuals'
-    /// variance.
-    pub(super) fn highest_clip(&self, noise: f64, steps: u64, rows: f64) -> f64 {
-        let d = self.inverse.size as f64;
-        let one = 0.455 * (noise / rows).powi(2) / steps as f64 * d * self.trace();
-        (0.008 / one).sqrt().clamp(1.0, 16.0)
+    /// How many weights there are, the constant's among them.
+    pub(super) fn width(&self) -> usize {
+        self.inverse.size
     }
 
     /// James and Stein's factor, in predictions, for all weights but the constant's.
@@ -99,9 +99,16 @@ impl Space {
         w
     }
 
-    /// The intercept and the weights of the table's own columns.
+    /// The intercept and the weights of features as they are, winsorised if rows were.
     pub(super) fn unmap(&self, w: &[f64], centre: f64) -> (f64, Vec<f64>) {
         let weights: Vec<f64> = w.iter().zip(&self.scale).map(|(w, s)| w * s).collect();
-        (centre + w[self.shift.len()] - dot(&weights, &self.shift), weights)
+        let intercept = centre + w[self.shift.len()] - dot(&weights, &self.shift);
+        match &self.columns {
+            None => (intercept, weights),
+            Some(columns) => {
+                let (weights, moved) = columns.unmap(weights);
+                (intercept + moved, weights)
+            }
+        }
     }
 }

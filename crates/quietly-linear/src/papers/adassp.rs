@@ -46,7 +46,10 @@ use quietly_engine::{
 use serde::{Deserialize, Serialize};
 
 use super::{Run, check_width, in_units};
-use crate::full_batch::{CONSTANT, MOMENT, NORM, SCALE, row_norm};
+use crate::{
+    earlier::SCALE,
+    full_batch::{CONSTANT, MOMENT, NORM, row_norm},
+};
 
 const LEAST: &str = "least eigenvalue";
 const PRODUCTS: &str = "products with the target";
@@ -154,7 +157,7 @@ impl Gram {
     pub(super) fn release(run: &mut Run<'_>) -> Result<Self, Error> {
         run.count_rows()?;
         let (d, unit) = (run.shape.width + 1, *run.unit);
-        let norm = 1.25 * row_norm(run.shape.width, run.backend, run.releaser)?;
+        let norm = 1.25 * row_norm(run.shape.width, None, run.backend, run.releaser)?;
         let scale = scale(run)?;
         let query = BoundedRows { unit, norm, width: d, statistic: Statistic::SecondMoment };
         let (square, bound) = (query.products().step().powi(2), query.products().bound() as f64);

@@ -40,13 +40,13 @@ impl Space {
             let scale = (width as f64).sqrt() / feature_norm(run)?;
             return Ok(Space::Plain { scale, width });
         }
-        let norm = 1.1 * full_batch::row_norm(width, run.backend, run.releaser)?;
+        let norm = 1.1 * full_batch::row_norm(width, None, run.backend, run.releaser)?;
         let start = Whitening::new(width, CONSTANT, norm, run.shape.rows);
         let later = WHITENED * (width as f64 + 1.0).sqrt();
         let cuts: Vec<f64> =
             (0..recipe.whitenings).map(|round| if round == 0 { norm } else { later }).collect();
         let whitening =
-            full_batch::whiten(start, &cuts, run.backend, run.releaser, &mut || Ok(()))?;
+            full_batch::whiten(start, &cuts, None, run.backend, run.releaser, &mut || Ok(()))?;
         // With no noise to spare, the metric of clipping is the whitened one.
         Ok(Space::Whitened(Preconditioner::new(whitening, run.shape.rows, 1e9)))
     }

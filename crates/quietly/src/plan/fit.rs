@@ -14,6 +14,7 @@ use quietly_data::{Encoding, Private, Source, Sparse, Table};
 use quietly_engine::{backend::Backend, error::Error};
 use quietly_glm::Weights;
 use quietly_kan::KanModel;
+use quietly_linear::linear_fit::LinearFit;
 use quietly_noise::Source as Randomness;
 
 use super::Plan;
@@ -186,11 +187,13 @@ impl FitOutput<'_> {
     pub fn weights(self) -> Result<Weights, Error> {
         match self.fitted {
             Fitted::Weights(weights) => Ok(Weights { expander: self.plan.expander()?, ..weights }),
+            Fitted::Linear(fit) => Ok((fit.intercept, fit.weights).into()),
             Fitted::Network(_) => Err(self.refused("of a model with weights; use `network`")),
         }
     }
 
-    /// The intercept and the weights, of the features as the table has them or as the plan expands them.
+    /// The intercept and the weights, of the features as the table has them or as the plan expands them. Those of the default
+    /// regressions hold inside of the winsor intervals of their columns: [`linear`](Self::linear) has those, too.
     ///
     /// # Errors
     ///
@@ -200,10 +203,27 @@ impl FitOutput<'_> {
             Fitted::Weights(mut weights) if weights.outputs.len() == 1 => {
                 Ok(weights.outputs.remove(0))
             }
+            Fitted::Linear(fit) => Ok((fit.intercept, fit.weights)),
             _ => {
                 Err(self
                     .refused("of a model with one vector of weights; use `weights` or `network`"))
             }
+        }
+    }
+
+    /// The regression, with the map of its columns where it has one: what predicts numbers for rows, as the plan expands them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Parameter`] of any other model.
+    pub fn linear(self) -> Result<LinearFit, Error> {
+        let number = !self.plan.link().is_classifier();
+        match self.fitted {
+            Fitted::Linear(fit) => Ok(fit),
+            Fitted::Weights(mut weights) if number && weights.rows.is_none() => {
+                Ok(LinearFit::plain(self.plan.link(), weights.outputs.remove(0)))
+            }
+            _ => Err(self.refused("one of a regression")),
         }
     }
 
@@ -215,7 +235,7 @@ impl FitOutput<'_> {
     pub fn network(self) -> Result<KanModel, Error> {
         match self.fitted {
             Fitted::Network(network) => Ok(network),
-            Fitted::Weights(_) => Err(self.refused("one of a network; use `weights`")),
+            _ => Err(self.refused("one of a network; use `weights`")),
         }
     }
 

@@ -8,8 +8,8 @@ use quietly_engine::{
     whitening::WIDEST,
 };
 use quietly_linear::{
-    budget_split::{BudgetSplit, Learnable},
-    full_batch::FullBatch,
+    design::{Design, Learnable, TREES, Wanted},
+    full_batch::{FullBatch, check_numbers},
     least_squares::LeastSquares,
     one_pass::{self, OnePass},
     papers::{self, Paper, Parameters},
@@ -21,6 +21,9 @@ use crate::{any_algorithm::AnyAlgorithm, methods::Method};
 /// Tables that would take more than this are streamed, unless one asks otherwise.
 const IN_MEMORY: f64 = 8e9;
 
+/// The rows that each step of one pass has for each feature, at least.
+const ROWS_PER_FEATURE: u64 = 5;
+
 /// A regression to be planned.
 ///
 /// ```
@@ -31,17 +34,26 @@ const IN_MEMORY: f64 = 8e9;
 /// println!("{plan}");
 /// # Ok::<(), quietly::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Regression {
     link: Link,
     method: Method,
     parameters: Parameters,
+    numbers: Numbers,
+}
+
+/// Which features are numeric columns that may be winsorised.
+#[derive(Clone, Debug)]
+enum Numbers {
+    All,
+    These(Vec<usize>),
 }
 
 impl Regression {
     /// A regression with this link.
     pub fn new(link: Link) -> Self {
-        Regression { link, method: Method::Auto, parameters: Parameters::default() }
+        let (method, parameters) = (Method::Auto, Parameters::default());
+        Regression { link, method, parameters, numbers: Numbers::All }
     }
 
     /// The same, fitted in another way.
@@ -69,6 +81,19 @@ impl Regression {
     #[must_use]
     pub fn radius(self, radius: f64) -> Self {
         Regression { parameters: Parameters { radius: Some(radius), ..self.parameters }, ..self }
+    }
+
+    /// The same, where these features are numeric columns and the others categories: all are numeric by default. The default
+    /// methods winsorise numeric columns where the budget allows it; with none of them, features are taken as they are.
+    #[must_use]
+    pub fn numeric(self, features: Vec<usize>) -> Self {
+        Regression { numbers: Numbers::These(features), ..self }
+    }
+
+    /// The same with features as they are, whatever the budget: nothing is winsorised.
+    #[must_use]
+    pub fn raw(self) -> Self {
+        self.numeric(Vec::new())
     }
 
     /// The same with thresholds from public rows, which [`Plan::fit`] is then given.
@@ -154,19 +179,36 @@ impl Regression {
         // A step of one pass sees its part of the rows only. Where that teaches nothing, there are few rows, and all of
         // them can be asked at once.
         let steps = self.parameters.steps.filter(|_| method == Method::OnePass);
-        let one_pass = OnePass::new(self.link, steps)?;
+        let numbers = match &self.numbers {
+            Numbers::All => (0..width).collect(),
+            Numbers::These(these) => these.clone(),
+        };
+        check_numbers(&numbers, shape)?;
+        let one_pass = OnePass::new(self.link, numbers.clone(), steps, (shape, budget))?;
         let efficiency = one_pass::efficiency(one_pass.steps);
-        let part = BudgetSplit::new(self.link, rows, width, efficiency * mu);
-        if method == Method::OnePass && part.reach == Learnable::Weights {
+        let wanted = Wanted {
+            link: self.link,
+            rows,
+            width,
+            numbers: numbers.len(),
+            mu,
+            neighbours: budget.neighbours(),
+            trees: TREES,
+            tails: true,
+        };
+        let part = Design::new(Wanted { mu: efficiency * mu, ..wanted });
+        // A second moment of a handful of rows is no metric, whatever the noise.
+        let enough = rows >= ROWS_PER_FEATURE * one_pass.steps * (width as u64 + 1);
+        if method == Method::OnePass && part.reach == Learnable::Weights && enough {
             let privacy = Algorithm::plan(&one_pass, shape, budget)?;
-            let outlook = Outlook::new(shape, budget, mu, 2.0);
+            let outlook = Outlook::new(self.link, shape, budget, mu, 2.0);
             return Ok(outlook.of(part.reach, Planned::new(one_pass, shape, privacy)).into());
         }
-        let design = BudgetSplit::new(self.link, rows, width, mu);
+        let design = Design::new(wanted);
         let reach = design.reach;
-        let full_batch = FullBatch { link: self.link, design };
+        let full_batch = FullBatch { link: self.link, numbers, design };
         let privacy = Algorithm::plan(&full_batch, shape, budget)?;
-        let outlook = Outlook::new(shape, budget, mu, 1.0);
+        let outlook = Outlook::new(self.link, shape, budget, mu, 1.0);
         Ok(outlook.of(reach, Planned::new(full_batch, shape, privacy)).into())
     }
 }
@@ -176,17 +218,20 @@ struct Outlook {
     shape: Shape,
     budget: Budget,
     mu: f64,
+    /// How many noise units a feature needs.
+    least_per_feature: f64,
     expected_loss: f64,
 }
 
 impl Outlook {
-    fn new(shape: Shape, budget: Budget, mu: f64, factor: f64) -> Self {
+    fn new(link: Link, shape: Shape, budget: Budget, mu: f64, factor: f64) -> Self {
         let (units, d) = (mu * shape.rows as f64, (shape.width + 1) as f64);
         // Gradients take about half of the budget. At a clip of three residuals on a row of norm √d noise adds so much; a
         // high clip may add up to fifty times that, but no more than 0.5 %.
         let low = 9.0 * d * d / (0.5 * units * units);
         let expected_loss = factor * low.max((50.0 * low).min(0.005));
-        Outlook { shape, budget, mu, expected_loss }
+        let least_per_feature = if link == Link::Relu { 12.0 } else { 6.0 };
+        Outlook { shape, budget, mu, least_per_feature, expected_loss }
     }
 
     /// The plan with what is expected of it.
@@ -196,13 +241,13 @@ impl Outlook {
         let warning = match reach {
             Learnable::Nothing => Some(format!(
                 "epsilon {epsilon} is too small for about {rows} rows: nothing can be learnt, and the model will predict the \
-                 middle of the target's range. Learning needs about {:.0} rows.",
+                 middle of the target's range. Learning a mean needs about {:.0} rows.",
                 30.0 / mu
             )),
             Learnable::Centre => Some(format!(
-                "epsilon {epsilon} is too small for {width} features and about {rows} rows: only the centre of the target will \
+                "epsilon {epsilon} is too small for {width} features and about {rows} rows: only the mean of the target will \
                  be learnt. Use about {:.0} rows, or fewer features.",
-                (2.0 * d / mu).max(5.0 * d).max(60.0 / mu)
+                (self.least_per_feature * d / mu).max(5.0 * self.least_per_feature / mu)
             )),
             Learnable::Weights if expected_loss > 0.1 => Some(format!(
                 "expect noise to add about {:.0} % to the squared error: epsilon {epsilon} is small for {width} features and \

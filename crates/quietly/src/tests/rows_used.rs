@@ -9,10 +9,10 @@ use quietly_core::{
     rows_used::*,
 };
 use quietly_data::{Private, Table};
-use quietly_engine::link::Link;
+use quietly_engine::{algorithm::Algorithm, link::Link};
 use quietly_glm::{Loss, Set};
 use quietly_kan::{Input, Kan, NetworkLoss, NetworkSampler, NetworkShape};
-use quietly_linear::{budget_split::BudgetSplit, full_batch};
+use quietly_linear::{earlier::EarlierOnePass, full_batch};
 use quietly_noise::Key;
 
 use crate::{
@@ -89,7 +89,8 @@ fn every_plan_releases_the_number_of_rows() {
 fn other_noise_grows_by_a_quarter_of_a_percent() {
     let budget = Budget::new(1.0, 1e-6).unwrap();
     let plan = Regression::new(Link::Linear).plan(20_000, 10, budget).unwrap();
-    let design = BudgetSplit::new(Link::Linear, 20_000, 10, gaussian_mu(1.0, 1e-6).unwrap());
+    let AnyAlgorithm::FullBatch(full) = plan.algorithm() else { panic!("full batch") };
+    let design = full.design.clone();
     let search = Search {
         sampler: Sampler::FullBatch,
         neighbours: Neighbours::AddRemove,
@@ -161,20 +162,24 @@ fn little_budget_gives_a_number_and_no_verdict() {
     assert_eq!(exact.to_string(), "1 234 567 of the declared 20 000 rows were used");
 }
 
-/// A plan of an earlier version has no such release: it runs as it was priced, and counts nothing.
+/// A plan of an earlier version has no such release: it is priced without, and counts nothing.
 #[test]
-fn older_plans_still_run() {
+fn older_plans_are_still_priced() {
     let budget = Budget::new(1.0, 1e-5).unwrap();
     for method in [Method::FullBatch, Method::OnePass] {
         let plan = Regression::new(Link::Linear).method(method).plan(50_000, 2, budget).unwrap();
-        let mut plan = plan.record();
+        let (shape, mut plan) = (plan.shape(), plan.record());
         let (privacy, algorithm) = plan.parts();
         for stage in &mut privacy.stages {
             stage.releases.retain(|charge| charge.purpose != ROWS_USED);
         }
         privacy.stages.retain(|stage| !stage.releases.is_empty());
         if let AnyAlgorithm::OnePass(one_pass) = algorithm {
-            one_pass.counts_rows = false;
+            let (link, steps) = (one_pass.link, one_pass.steps);
+            let earlier = EarlierOnePass { link, steps, counts_rows: false };
+            let last = privacy.stages.last().expect("the last steps").releases[0].multiplier();
+            privacy.stages = earlier.stages(shape, budget, last);
+            *algorithm = AnyAlgorithm::EarlierOnePass(earlier);
         }
         let price = event(plan.sampler(), plan.stages()).unwrap();
         assert!(

@@ -59,8 +59,8 @@ fn a_file_that_is_newer_damaged_or_something_else_is_refused() {
     };
     // The control: unchanged, it is read.
     assert!(read(&good.to_string()).is_ok());
-    refused(&|v| v["version"] = 5.into(), "newer");
-    assert_eq!(good["version"], 4);
+    refused(&|v| v["version"] = 6.into(), "newer");
+    assert_eq!(good["version"], 5);
     refused(&|v| v["version"] = "1".into(), "version");
     refused(&|v| v["format"] = "another".into(), "format");
     refused(&|v| v["weights"] = serde_json::json!([1.0]), "one weight for every feature");

@@ -127,10 +127,9 @@ impl Houses {
             let (low, high) = RANGE;
             scores.iter().map(|s| 0.5 * (low + high) + 0.5 * (high - low) * s).collect()
         } else {
-            let (constant, weights) = fit.coefficients()?;
+            let fit = fit.linear()?;
             let rows = plan.expansion().map_or(Ok(test.clone()), |by| by.rows(&test))?;
-            let score = |row: &[f64]| row.iter().zip(&weights).map(|(x, w)| x * w).sum::<f64>();
-            rows.chunks_exact(plan.width()).map(|row| constant + score(row)).collect()
+            rows.chunks_exact(plan.width()).map(|row| fit.predict(row)).collect()
         };
         let mean = truth.iter().sum::<f64>() / truth.len() as f64;
         let total: f64 = truth.iter().map(|y| (y - mean).powi(2)).sum();
