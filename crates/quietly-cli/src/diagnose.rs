@@ -13,7 +13,7 @@ use crate::{
     format,
     ledger::{Charging, Receipt, pay},
     parse::{Count, Number},
-    tables::{LedgerEntry, Reading, SchemaFile, key, usual_delta},
+    tables::{BudgetArgs, Reading, SchemaFile, key, usual_delta},
     terminal::{Progress, Screen, WIDTH},
 };
 
@@ -43,7 +43,7 @@ pub(crate) struct Diagnose {
     #[arg(long)]
     public: bool,
     #[command(flatten)]
-    spending: LedgerEntry,
+    spending: BudgetArgs,
     /// Number of steps of a network as in the paper
     #[arg(long, value_name = "T")]
     steps: Option<Count>,

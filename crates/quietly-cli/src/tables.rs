@@ -151,7 +151,7 @@ pub(crate) fn beside(table: &Path) -> PathBuf {
 
 /// What may be spent.
 #[derive(Args, Debug)]
-pub(crate) struct LedgerEntry {
+pub(crate) struct BudgetArgs {
     /// Privacy budget ε; inf for no privacy
     #[arg(long, value_name = "E")]
     epsilon: Number,
@@ -163,7 +163,7 @@ pub(crate) struct LedgerEntry {
     neighbours: Relation,
 }
 
-impl LedgerEntry {
+impl BudgetArgs {
     /// What may be spent; `usual` is the delta where none is typed, if it is not that of the rows.
     pub(crate) fn budget(&self, rows: u64, usual: Option<f64>) -> Result<Budget, Failure> {
         let delta = self.delta.map(|delta| delta.0).or(usual);

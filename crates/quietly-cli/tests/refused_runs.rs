@@ -103,9 +103,9 @@ fn a_model_that_cannot_be_read_is_refused() {
     let folder = Folder::with_tables();
     folder.good(&format!("{FIT} --epsilon 1"));
     let model = folder.read("m.quietly");
-    assert!(model.contains("\"version\": 4,"), "{model}");
+    assert!(model.contains("\"version\": 5,"), "{model}");
     let broken = [
-        ("newer", model.replace("\"version\": 4,", "\"version\": 999,")),
+        ("newer", model.replace("\"version\": 5,", "\"version\": 999,")),
         ("cut", model[..model.len() / 2].to_string()),
         ("other", "{\"format\": \"something else\"}".into()),
         ("empty", String::new()),

@@ -65,7 +65,7 @@ fn expanded_features_are_planned_fitted_saved_and_predicted_with() {
         model.as_object_mut().unwrap().remove("digest");
         folder.write("changed.quietly", model.to_string());
     };
-    read(&|model| assert_eq!(model["version"], 4));
+    read(&|model| assert_eq!(model["version"], 5));
     folder.good("evaluate changed.quietly test.csv");
     read(&|model| model["expansion"]["functions"] = json!(5));
     folder.bad("evaluate changed.quietly test.csv", "Q04", 2);

@@ -81,8 +81,7 @@ impl NormHistogram {
             let over: f64 = self.points().map(|(norm, mass)| mass * (norm - clip).max(0.0)).sum();
             (noise * clip).powi(2) + BIAS * over * over
         };
-        let quarters = [0.75, 0.5, 0.25, 0.0].map(|k: f64| 2f64.powf(-k));
-        let fine = self.ends.iter().flat_map(|end| quarters.map(|part| part * end));
+        let fine = self.points().map(|(norm, _)| norm);
         let clip = fine.min_by(|a, b| error(*a).total_cmp(&error(*b))).expect("there are bins");
         let below: f64 = self.points().filter(|(norm, _)| *norm <= clip).map(|(_, m)| m).sum();
         BestClip { clip, left: below.clamp(LEAST_LEFT, 1.0) }
@@ -95,9 +94,11 @@ impl NormHistogram {
 
     /// Norms that stand for the bins, in order, with their mass: each bin is spread over its range.
     fn points(&self) -> impl Iterator<Item = (f64, f64)> {
-        let spread = [0.75, 0.5, 0.25, 0.0].map(|k: f64| 2f64.powf(-k));
-        self.ends.iter().zip(&self.mass).flat_map(move |(end, mass)| {
-            spread.map(|part| (end * part, mass / spread.len() as f64))
+        let spread = [0.75, 0.5, 0.25, 0.0];
+        let low = |k: usize| if k == 0 { 0.5 * self.ends[0] } else { self.ends[k - 1] };
+        self.ends.iter().zip(&self.mass).enumerate().flat_map(move |(k, (end, mass))| {
+            let ratio = low(k) / end;
+            spread.map(|part| (end * libm::pow(ratio, part), mass / spread.len() as f64))
         })
     }
 }
@@ -144,7 +145,7 @@ mod tests {
     }
 
     /// Norms between 1 and 2, and noise a fortieth of the rows: of 2000 releases from a fixed seed, one in 50 may have its clip above
-    /// 4; counts that are taken as they come put it there nearly always.
+    /// 4; counts that are taken as they come put it there in more than half of them.
     #[test]
     fn empty_bins_do_not_set_the_clip() {
         let mut random = Random(11);
@@ -164,7 +165,7 @@ mod tests {
                     > 4.0,
             );
         }
-        assert!(high < 40 && uncut > 1500, "{high} {uncut}");
+        assert!(high < 40 && uncut > 1000, "{high} {uncut}");
     }
 
     /// Three quarters of all gradients are nought: the others set the clip.

@@ -57,7 +57,7 @@ pub(super) const ENTRIES: [Entry; 8] = [
     Entry {
         code: "Q07",
         title: "the ledger has too little left",
-        why: "LedgerEntry on a table adds up, and its owner set a limit. The run would exceed the limit, so the table was not \
+        why: "Spending on a table adds up, and its owner set a limit. The run would exceed the limit, so the table was not \
               read.",
         fix: "Give a smaller epsilon or delta; `quietly budget LEDGER` shows what is left. A limit cannot be raised.",
         example: "quietly budget clinic.ledger --limit 3 --delta 1e-5",

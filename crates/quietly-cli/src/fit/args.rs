@@ -11,7 +11,7 @@ use super::auto::Chosen;
 use crate::{
     error::Failure,
     parse::{Count, Number},
-    tables::{Columns, LedgerEntry},
+    tables::{BudgetArgs, Columns},
 };
 
 /// What can be fitted: a family of models, or the one of them that public numbers suggest.
@@ -204,7 +204,7 @@ pub(crate) struct ModelArgs {
     #[command(flatten)]
     pub(crate) columns: Columns,
     #[command(flatten)]
-    pub(crate) spending: LedgerEntry,
+    pub(crate) spending: BudgetArgs,
     #[command(flatten)]
     parameters: Parameters,
     /// A public table of the same columns to take clipping norms from: for dp-glmtron,

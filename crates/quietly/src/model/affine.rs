@@ -4,7 +4,7 @@
 //! that are not clipped, w·z + b = (wP)·x + (b - wP·m), which is what stands here. Rows that are clipped are predicted as if they were nearer.
 use quietly_data::Kind;
 
-use super::{Link, Model};
+use super::{ColumnMap, Link, Model, sum};
 
 /// A weighted sum and its constant.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,10 +64,23 @@ impl Model {
         Some(outputs)
     }
 
-    /// Whether a row of encoded features is one that the map does not clip, so that [`affine`](Self::affine) is the whole of it.
-    pub fn is_within_radius(&self, features: &[f64]) -> bool {
+    /// Whether [`affine`](Self::affine) is the whole of the prediction for a row of encoded features: the row is not clipped, no column
+    /// of it winsorised, and the prediction not held to the range of the target.
+    pub fn is_affine_at(&self, features: &[f64]) -> bool {
         let expanded = self.expansion.as_ref().map(|e| self.prepared.of(e).apply(features));
         let row = expanded.as_deref().unwrap_or(features);
+        let inside = |map: &ColumnMap| {
+            let columns = map.columns.iter().zip(features);
+            columns
+                .filter_map(|(c, x)| Some((c.as_ref()?, x)))
+                .all(|(column, x)| (column.low..=column.high).contains(x))
+        };
+        let held = || {
+            let said = self.link.apply(sum(&self.weights, features, self.intercept));
+            self.held(said) != said
+        };
         self.rows.as_ref().is_none_or(|map| map.keeps(row))
+            && self.columns.as_ref().is_none_or(inside)
+            && !(self.clamped && held())
     }
 }
