@@ -12,6 +12,9 @@ pub enum Residual {
     /// y - max(u, 0), also where u is negative: GLMtron, the gradient of the convex matching loss
     /// max(u, 0)²/2 - y·u.
     Glmtron,
+    /// The same for max(y, 0): no max(u, 0) is nearer to a target below nought than to nought, and GLMtron, which takes such targets
+    /// as they are, would follow them without end.
+    GlmtronAboveZero,
     /// y - u where u is positive, otherwise 0: the gradient of least squares through max(u, 0).
     Relu,
 }
@@ -21,7 +24,7 @@ impl Residual {
     pub fn approaching(link: Link) -> Self {
         match link {
             Link::Linear => Residual::Squared,
-            Link::Relu => Residual::Glmtron,
+            Link::Relu => Residual::GlmtronAboveZero,
             other => other.not_least_squares(),
         }
     }
@@ -35,10 +38,13 @@ impl Residual {
         }
     }
 
-    /// What thresholds are quantiles of. Where max(u, 0) is flat a row has no gradient, but it has a distance: half of all
-    /// norms would be zero, and their median no scale of the others.
+    /// What thresholds are quantiles of. Where max(u, 0) is flat, or both u and the target are below zero, a row has no gradient, but it
+    /// has a distance: half of all norms would be zero, and their median no scale of the others.
     pub fn distance(self) -> Self {
-        if self == Residual::Relu { Residual::Glmtron } else { self }
+        match self {
+            Residual::Relu | Residual::GlmtronAboveZero => Residual::Glmtron,
+            other => other,
+        }
     }
 
     /// The factor for a row with score u and target y.
@@ -47,6 +53,7 @@ impl Residual {
         match self {
             Residual::Squared => y - u,
             Residual::Glmtron => y - u.max(0.0),
+            Residual::GlmtronAboveZero => y.max(0.0) - u.max(0.0),
             Residual::Relu => {
                 if u > 0.0 {
                     y - u

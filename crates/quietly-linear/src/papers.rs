@@ -474,5 +474,8 @@ fn steps(asked: &Parameters, usual: u64) -> Result<u64, Error> {
 
 /// GLMtron for ReLU models, least squares for linear ones.
 fn approaching(link: Link) -> Residual {
-    Residual::approaching(link)
+    match link {
+        Link::Relu => Residual::Glmtron,
+        other => Residual::approaching(other),
+    }
 }

@@ -51,7 +51,7 @@ impl Phase {
         };
         [
             phase(ROBUST, (0, first), approach, 0.0, false),
-            phase(CHEAP, (first, second), approach, MOMENTUM, false),
+            phase(CHEAP, (first, second), polish, MOMENTUM, false),
             phase(LAST, (second, third), polish, 0.0, true),
         ]
     }
