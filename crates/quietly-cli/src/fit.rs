@@ -25,13 +25,9 @@ use crate::{
 };
 
 pub(crate) use self::args::{Kind, method};
-use self::{
-    args::{Model, ModelArgs},
-    auto::Chosen,
-};
+use self::args::{Model, ModelArgs};
 
 pub(crate) mod args;
-mod auto;
 
 #[derive(Args, Debug)]
 pub(crate) struct PlanOnly {
@@ -88,16 +84,15 @@ pub(crate) fn plan(only: &PlanOnly, screen: &mut Screen) -> Result<(), Failure> 
         None => schema.columns.iter().map(|(name, _)| name.clone()).collect(),
     };
     let encoding = only.model.columns.encoding(&schema, &columns)?;
-    let chosen = only.model.choose(only.kind, &schema, None, &encoding)?;
-    let plan = only.model.plan(chosen.model, &schema, &encoding, None, None)?;
+    let plan = only.model.plan(only.kind, &schema, &encoding, None, None)?;
     if only.json {
-        let mut plan = serde_json::to_value(&plan).expect("plain fields");
-        if let Some(why) = chosen.json() {
-            plan["auto"] = why;
+        let mut json = serde_json::to_value(&plan).expect("plain fields");
+        if let Some(why) = auto(&plan) {
+            json["auto"] = why;
         }
-        return Ok(screen.say_json(&plan)?);
+        return Ok(screen.say_json(&json)?);
     }
-    explain(&chosen, screen)?;
+    explain(&plan, screen)?;
     screen.say(&headline(&plan, &only.model.columns.target, &schema, screen))?;
     screen.say(&plan.to_string())?;
     warn(&plan, screen)?;
@@ -137,22 +132,20 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let mut encoding = columns.encoding(&schema, source.columns())?;
     let ledger = fit.charging.open(&schema_file, &fit.table.files)?;
     let usual = usual(ledger.as_ref(), fit.away.file(), schema.rows);
-    let chosen = fit.model.choose(fit.kind, &schema, usual, &encoding)?;
-    if source.is_sparse()
-        && !matches!(chosen.model.family(), Family::Linear | Family::Relu | Family::Kan)
-    {
+    let named = fit.kind.0.of_target(&encoding);
+    if source.is_sparse() && !matches!(named, Family::Linear | Family::Relu | Family::Kan) {
         encoding = encoding.with_symmetric_ranges();
     }
     let prepared = remote::prepared(&fit.table.files)?;
     let steps = prepared.as_ref().map(|prepared| prepared.allocation.steps);
-    let plan = fit.model.plan(chosen.model, &schema, &encoding, steps, usual)?;
+    let plan = fit.model.plan(fit.kind, &schema, &encoding, steps, usual)?;
     // What is public is refused before anything is spent: names and types, and an output that cannot be written.
     let prepared = prepared.filter(|_| plan.method() == quietly::Method::OnePass);
     match &prepared {
         Some(_) => source.check(&encoding, Some(&schema)).map_err(quietly::Error::from)?,
         None => plan.check_source(&source, &encoding, &schema)?,
     }
-    let default = || format!("{}-{}.quietly", columns.target, chosen.model.name()).into();
+    let default = || format!("{}-{}.quietly", columns.target, kind(&plan, named)).into();
     let path = fit.output.clone().unwrap_or_else(default);
     let mut inputs = fit.table.files.clone();
     inputs.push(schema_file);
@@ -165,16 +158,12 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     let public = public.map_err(quietly::Error::from)?;
     let reserved = Reserved::new(&path, &inputs, plan.model_bytes(&encoding), fit.force)?;
     if !reading.json {
-        explain(&chosen, screen)?;
+        explain(&plan, screen)?;
         screen.say(&headline(&plan, &columns.target, &schema, screen))?;
         screen.say(&format::wrap(&files_read(&source), "", WIDTH))?;
         warn(&plan, screen)?;
     }
-    let what = format!(
-        "{} of {}",
-        title(plan.link(), matches!(plan.algorithm(), AnyAlgorithm::Kan(_))),
-        columns.target
-    );
+    let what = format!("{} of {}", titled(&plan), columns.target);
     let there = match fit.away.is_asked_for(&plan, prepared.as_ref()) {
         true => {
             let from = (&source, &fit.table.files[..]);
@@ -228,7 +217,7 @@ pub(crate) fn fit(fit: &Fit, screen: &mut Screen) -> Result<(), Failure> {
     if reading.json {
         let mut report = report(&model, &path, seconds, encoding.ignored());
         report["files"] = json!(source.file_names());
-        if let Some(why) = chosen.json() {
+        if let Some(why) = auto(&plan) {
             report["auto"] = why;
         }
         return Ok(screen.say_json(&report)?);
@@ -288,7 +277,7 @@ fn usual(ledger: Option<&Ledger>, checkpoint: Option<&Path>, rows: u64) -> Optio
 fn headline(plan: &Plan, target: &str, schema: &Schema, screen: &Screen) -> String {
     screen.bold(&format!(
         "{} of {target} on {} features{}, about {} rows ({})",
-        title(plan.link(), matches!(plan.algorithm(), AnyAlgorithm::Kan(_))),
+        titled(plan),
         plan.inputs(),
         expanded(plan.expansion()),
         plan.rows(),
@@ -319,12 +308,34 @@ pub(crate) fn title(link: Link, network: bool) -> String {
     }
 }
 
-/// Why this model, if it was chosen automatically.
-fn explain(chosen: &Chosen, screen: &mut Screen) -> Result<(), Failure> {
-    match &chosen.why {
-        Some(why) => Ok(screen.say(&format::wrap(why, "", WIDTH))?),
-        None => Ok(()),
+/// The same of a plan.
+fn titled(plan: &Plan) -> String {
+    match plan.algorithm() {
+        AnyAlgorithm::Additive(_) => "additive regression".into(),
+        algorithm => title(plan.link(), matches!(algorithm, AnyAlgorithm::Kan(_))),
     }
+}
+
+/// The model of a plan in a word, where `named` is what was asked for.
+fn kind(plan: &Plan, named: Family) -> &'static str {
+    match plan.algorithm() {
+        AnyAlgorithm::Additive(_) => "additive",
+        _ => named.name(),
+    }
+}
+
+/// Why this model, if it was chosen automatically.
+fn explain(plan: &Plan, screen: &mut Screen) -> Result<(), Failure> {
+    let Some(why) = &plan.why else { return Ok(()) };
+    let network = "A network is never chosen: `quietly fit kan` fits one.";
+    Ok(screen.say(&format::wrap(&format!("{why} {network}"), "", WIDTH))?)
+}
+
+/// The same for programs.
+fn auto(plan: &Plan) -> Option<Value> {
+    let named = if plan.link().is_classifier() { Family::Logistic } else { Family::Linear };
+    let why = plan.why.as_ref()?;
+    Some(json!({ "model": kind(plan, named), "why": why }))
 }
 
 fn warn(plan: &Plan, screen: &mut Screen) -> Result<(), Failure> {

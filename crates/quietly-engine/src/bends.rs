@@ -247,9 +247,9 @@ fn chebyshev(c: f64, into: &mut [f64]) {
 pub struct CachedBender(OnceLock<Bender>);
 
 impl CachedBender {
-    /// The bender of these bends.
-    pub fn of(&self, bends: &Bends) -> &Bender {
-        self.0.get_or_init(|| Bender::new(bends))
+    /// The bender of the bends that `make` gives, always the same ones.
+    pub fn get(&self, make: impl FnOnce() -> Bends) -> &Bender {
+        self.0.get_or_init(|| Bender::new(&make()))
     }
 }
 

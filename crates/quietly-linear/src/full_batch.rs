@@ -56,8 +56,8 @@ use crate::{
     linear_fit::LinearFit,
 };
 
-mod clip;
-mod gate;
+pub(crate) mod clip;
+pub(crate) mod gate;
 mod steps;
 mod target;
 
@@ -151,10 +151,22 @@ impl FullBatch {
         watch: &mut ProgressCallback<'_>,
     ) -> Result<LinearFit, Error> {
         let unit = TargetScaling::new(self.link, range);
-        let held = (unit.encode(range.0), unit.encode(range.1));
-        let fit = Fit { algorithm: self, plan, shape, range: held, unit, backend, releaser, watch }
-            .run()?;
+        let fit = self.fit_scaled(plan, shape, (unit, range), backend, releaser, watch)?;
         Ok(fit.in_units(&unit, range))
+    }
+
+    /// The same in units of the target's range.
+    pub(crate) fn fit_scaled(
+        &self,
+        plan: &PrivacyPlan,
+        shape: Shape,
+        (unit, range): (TargetScaling, (f64, f64)),
+        backend: &mut dyn Backend,
+        releaser: &mut Releaser,
+        watch: &mut ProgressCallback<'_>,
+    ) -> Result<LinearFit, Error> {
+        let range = (unit.encode(range.0), unit.encode(range.1));
+        Fit { algorithm: self, plan, shape, range, unit, backend, releaser, watch }.run()
     }
 }
 
@@ -241,6 +253,7 @@ impl Fit<'_, '_> {
         let mut clip: Box<dyn ClipRule> = match design.clip {
             ClipFrom::Histograms => Box::new(Histograms {
                 phases: phases.iter().map(|p| (p.steps.start, noise_of(p))).collect(),
+                release: NORMS,
                 rows: shape.rows,
                 neighbours,
                 clip: 1.0,
@@ -287,7 +300,7 @@ impl Fit<'_, '_> {
             false => 1.0,
             true => {
                 let gate = Gate {
-                    preconditioner: &preconditioner,
+                    release: GATE,
                     transform: &transform,
                     link,
                     range,
@@ -296,8 +309,11 @@ impl Fit<'_, '_> {
                     neighbours,
                     base: middle,
                     scale,
+                    energy: preconditioner.energy(&w),
+                    effective_width: preconditioner.effective_width(),
                 };
-                gate.kept(&w, centre, self.backend, self.releaser)?
+                let w = preconditioner.forth(&w);
+                gate.kept(w, centre, self.backend, self.releaser)?
             }
         };
 
@@ -318,6 +334,7 @@ impl Fit<'_, '_> {
             range: None,
             centre: middle,
             residual_scale: Some(scale),
+            bends: None,
         })
     }
 }

@@ -15,6 +15,7 @@ use quietly_glm::{
 };
 use quietly_kan::{KanConfig, KanModel};
 use quietly_linear::{
+    additive::Additive,
     earlier::{EarlierFullBatch, EarlierOnePass},
     full_batch::FullBatch,
     least_squares::LeastSquares,
@@ -34,6 +35,8 @@ pub enum AnyAlgorithm {
     /// The default regression.
     #[serde(rename = "full-batch-2")]
     FullBatch(FullBatch),
+    /// The same first, then bends of columns and pairs.
+    Additive(Additive),
     /// That of earlier versions, whose plans are read but not run.
     #[serde(rename = "full-batch")]
     EarlierFullBatch(EarlierFullBatch),
@@ -117,6 +120,7 @@ macro_rules! from {
 
 from!(
     FullBatch(FullBatch),
+    Additive(Additive),
     EarlierFullBatch(EarlierFullBatch),
     OnePass(OnePass),
     EarlierOnePass(EarlierOnePass),
@@ -138,6 +142,7 @@ macro_rules! each {
     ($any:expr, $algorithm:ident => $work:expr) => {
         match $any {
             AnyAlgorithm::FullBatch($algorithm) => $work,
+            AnyAlgorithm::Additive($algorithm) => $work,
             AnyAlgorithm::EarlierFullBatch($algorithm) => $work,
             AnyAlgorithm::OnePass($algorithm) => $work,
             AnyAlgorithm::EarlierOnePass($algorithm) => $work,
@@ -197,6 +202,7 @@ impl AnyAlgorithm {
     pub fn link(&self) -> Link {
         match self {
             AnyAlgorithm::FullBatch(full_batch) => full_batch.link,
+            AnyAlgorithm::Additive(additive) => additive.linear.link,
             AnyAlgorithm::EarlierFullBatch(full_batch) => full_batch.link,
             AnyAlgorithm::OnePass(one_pass) => one_pass.link,
             AnyAlgorithm::EarlierOnePass(one_pass) => one_pass.link,
@@ -243,6 +249,7 @@ impl AnyAlgorithm {
     pub fn method(&self, budget: Budget) -> Method {
         match self {
             AnyAlgorithm::FullBatch(_) | AnyAlgorithm::EarlierFullBatch(_) => Method::FullBatch,
+            AnyAlgorithm::Additive(_) => Method::Additive,
             AnyAlgorithm::OnePass(_) | AnyAlgorithm::EarlierOnePass(_) => Method::OnePass,
             AnyAlgorithm::LeastSquares(_) | AnyAlgorithm::Minimiser(_) => Method::Exact,
             AnyAlgorithm::Recipe(recipe) => Method::of(recipe.method.name()),

@@ -88,11 +88,13 @@ pub use quietly_glm::{
 };
 pub use quietly_kan as kan;
 pub use quietly_linear::{
+    additive::Additive,
     design::{Centre, ClipFrom, Design, Learnable, Shares},
     earlier::{BudgetSplit, EarlierFullBatch, EarlierOnePass, EarlierShares},
     full_batch::FullBatch,
     least_squares::LeastSquares,
-    linear_fit::LinearFit,
+    ladder::{LadderShares, Rung},
+    linear_fit::{FittedBends, LinearFit},
     one_pass::OnePass,
     papers::{
         AdaSsp, Averaging, BoostedAdaSsp, Clip, Noise, Pace, Paper, Recipe, Sampling, TukeyEm,

@@ -11,6 +11,7 @@ use quietly_engine::{
 };
 use quietly_glm::RowMap;
 use quietly_kan::KanModel;
+use quietly_linear::linear_fit::FittedBends;
 use serde::{Deserialize, Serialize};
 
 use crate::{any_algorithm::Fitted, plan::PlanRecord};
@@ -73,6 +74,9 @@ pub struct Model {
     /// One weight for each of them, over the public length of its part of the range.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tail_weights: Vec<f64>,
+    /// Bends of columns and pairs, by the ranks of `columns`: they are added to the held prediction, which is held again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bends: Option<FittedBends>,
     /// Whether predictions are held to the public range of the target.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub clamped: bool,
@@ -103,10 +107,15 @@ impl Model {
         }
         let (link, expansion) = (plan.link(), plan.expansion().cloned());
         let (mut columns, mut tails, mut tail_weights, mut clamped) = Default::default();
+        let mut bends = None;
         let (mut learnt, network) = match fitted {
             Fitted::Weights(learnt) => (learnt, None),
             Fitted::Linear(fit) => {
-                columns = fit.map.map(ColumnMap::without_ranks);
+                bends = fit.bends;
+                columns = match bends {
+                    Some(_) => fit.map,
+                    None => fit.map.map(ColumnMap::without_ranks),
+                };
                 (tails, tail_weights, clamped) = (fit.tails, fit.tail_weights, fit.range.is_some());
                 ((fit.intercept, fit.weights).into(), None)
             }
@@ -131,6 +140,7 @@ impl Model {
             columns,
             tails,
             tail_weights,
+            bends,
             clamped,
             network,
             plan,
@@ -158,15 +168,24 @@ impl Model {
                 sum(&self.tail_weights, tails, sum(&self.weights, columns, self.intercept))
             }
         };
-        self.held(self.link.apply(said))
+        let said = self.link.apply(said);
+        match (&self.bends, &self.columns) {
+            (Some(bends), Some(map)) => {
+                let linear = self.within_range(said);
+                self.held(finite(linear + bends.predict(map, features)))
+            }
+            _ => self.held(said),
+        }
     }
 
     /// A prediction, held to the public range of the target if predictions are.
     fn held(&self, said: f64) -> f64 {
-        match (self.clamped, self.encoding.target()) {
-            (true, Some(target)) => said.clamp(target.lo, target.hi),
-            _ => said,
-        }
+        if self.clamped { self.within_range(said) } else { said }
+    }
+
+    /// A number, held to the public range of the target.
+    fn within_range(&self, said: f64) -> f64 {
+        self.encoding.target().map_or(said, |target| said.clamp(target.lo, target.hi))
     }
 
     /// The same model, whose predictions are not held to the public range of the target.
@@ -185,8 +204,15 @@ impl Model {
             return Err("its \"columns\" do not go with its model");
         }
         let Some(map) = &self.columns else {
-            return if winsorised { Err("its \"tails\" have no columns") } else { Ok(()) };
+            let nothing = !winsorised && self.bends.is_none();
+            return if nothing { Ok(()) } else { Err("its \"tails\" or \"bends\" have no columns") };
         };
+        let bent = |bends: &FittedBends| {
+            self.link == Link::Linear && self.clamped && bends.fits(map, self.encoding.width())
+        };
+        if !self.bends.as_ref().is_none_or(bent) {
+            return Err("its \"bends\" do not go with its columns");
+        }
         let there = |tail: &Tail| {
             let column = map.columns.get(tail.feature).and_then(Option::as_ref);
             let (below, above) = column.map_or((false, false), |column| column.has_tails());

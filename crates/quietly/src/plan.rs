@@ -21,13 +21,14 @@ use crate::{
     model::{unique::Unique, v3},
 };
 
-pub(crate) use self::fit::watching;
+pub(crate) use self::{auto::plan_auto_number, fit::watching};
 pub use self::{
     convex::Convex,
     fit::{FitInput, FitOptions, FitOutput},
     regression::Regression,
 };
 
+mod auto;
 mod backend;
 mod convex;
 mod display;
@@ -60,6 +61,9 @@ pub struct Plan<P = PrivacyPlan> {
     pub expected_loss: f64,
     /// What the planner wants to be known.
     pub warnings: Vec<String>,
+    /// Why this model, in a sentence, where the planner chose it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// A plan as a file holds it: not priced.
@@ -78,6 +82,7 @@ impl<A: Into<AnyAlgorithm>> From<Planned<A>> for Plan {
             expansion: None,
             expected_loss,
             warnings,
+            why: None,
         }
     }
 }
@@ -197,6 +202,7 @@ impl<P: AsRef<UncheckedPlan>> Plan<P> {
             expansion: self.expansion.clone(),
             expected_loss: self.expected_loss,
             warnings: self.warnings.clone(),
+            why: self.why.clone(),
         }
     }
 }
@@ -265,6 +271,7 @@ impl PlanRecord {
             expansion: self.expansion,
             expected_loss: self.expected_loss,
             warnings: self.warnings,
+            why: self.why,
         })
     }
 

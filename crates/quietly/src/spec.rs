@@ -14,6 +14,7 @@ pub use self::{
     parameters::{ModelSpec, PARAMETERS, RENAMED},
 };
 
+mod auto;
 mod declare;
 mod network;
 mod parameters;
@@ -44,11 +45,13 @@ pub enum Family {
     Quantile,
     /// A Kolmogorov–Arnold network.
     Kan,
+    /// The one that public numbers suggest: an additive regression, linear regression or logistic regression.
+    Auto,
 }
 
 impl Family {
     /// All of them.
-    pub const ALL: [Family; 7] = [
+    pub const ALL: [Family; 8] = [
         Family::Linear,
         Family::Relu,
         Family::Logistic,
@@ -56,6 +59,7 @@ impl Family {
         Family::Robust,
         Family::Quantile,
         Family::Kan,
+        Family::Auto,
     ];
 
     /// The keyword.
@@ -68,6 +72,7 @@ impl Family {
             Family::Robust => "robust",
             Family::Quantile => "quantile",
             Family::Kan => "kan",
+            Family::Auto => "auto",
         }
     }
 
@@ -85,6 +90,7 @@ impl Family {
             Family::Kan => {
                 "A Kolmogorov-Arnold network: classes or a number, from learnt functions of the features"
             }
+            Family::Auto => "A number or classes, by a model chosen from public information alone",
         }
     }
 
@@ -134,6 +140,9 @@ impl ModelSpec {
             false => "those of this model: only networks have the ones given",
         };
         Error::ensure(foreign.is_empty(), "parameters", want, foreign)?;
+        if self.family == Family::Auto {
+            return self.auto(encoding, rows, budget);
+        }
         if network {
             return self.network(encoding, rows, budget);
         }
@@ -221,7 +230,7 @@ impl ModelSpec {
             Family::Robust => Loss::Huber { width: ROBUST },
             Family::Quantile if method == Method::PhasedErm => Loss::Quantile { level },
             Family::Quantile => Loss::SmoothQuantile { level, width: CORNER },
-            Family::Linear | Family::Relu | Family::Kan => Loss::Squared,
+            Family::Linear | Family::Relu | Family::Kan | Family::Auto => Loss::Squared,
         })
     }
 }

@@ -7,57 +7,39 @@ use quietly::{
     ParameterKind, ParameterValue, Plan, Schema,
 };
 
-use super::auto::Chosen;
 use crate::{
     error::Failure,
     parse::{Count, Number},
     tables::{BudgetArgs, Columns},
 };
 
-/// What can be fitted: a family of models, or the one of them that public numbers suggest.
+/// What can be fitted.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Model {
-    Of(Family),
-    Auto,
-}
+pub(crate) struct Model(pub(crate) Family);
 
 impl Model {
     /// The words of all of them.
     pub(crate) fn list() -> String {
-        let names = Family::ALL.map(Family::name).join(", ");
-        format!("{names}, or auto: chosen from public information")
+        let named = Family::ALL.into_iter().filter(|family| *family != Family::Auto);
+        let names: Vec<&str> = named.map(Family::name).collect();
+        format!("{}, or auto: chosen from public information", names.join(", "))
     }
 
     /// The word on the command line.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Model::Of(family) => family.name(),
-            Model::Auto => "auto",
-        }
-    }
-
-    /// The same for the planner.
-    pub(crate) fn family(self) -> Family {
-        match self {
-            Model::Of(family) => family,
-            Model::Auto => Family::Linear,
-        }
+        self.0.name()
     }
 }
 
 impl ValueEnum for Model {
     fn value_variants<'a>() -> &'a [Self] {
         static ALL: LazyLock<Vec<Model>> =
-            LazyLock::new(|| Family::ALL.into_iter().map(Model::Of).chain([Model::Auto]).collect());
+            LazyLock::new(|| Family::ALL.into_iter().map(Model).collect());
         &ALL
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = match self {
-            Model::Of(family) => family.help(),
-            Model::Auto => "One of these, chosen from public information alone",
-        };
-        Some(PossibleValue::new(self.name()).help(help))
+        Some(PossibleValue::new(self.name()).help(self.0.help()))
     }
 }
 
@@ -223,23 +205,6 @@ impl ModelArgs {
         flags + &self.parameters.typed(|_| true)
     }
 
-    /// The model that is asked for, or that `auto` takes.
-    pub(crate) fn choose(
-        &self,
-        model: Model,
-        schema: &Schema,
-        usual: Option<f64>,
-        encoding: &Encoding,
-    ) -> Result<Chosen, Failure> {
-        if model != Model::Auto {
-            return Ok(Chosen::by_name(model));
-        }
-        let others = !self.not_of_networks().is_empty();
-        // What can be learnt depends on what is left for one row.
-        let budget = self.budget(schema, usual)?.of_one_row()?;
-        Ok(Chosen::by_numbers(encoding, (schema.rows, budget), others))
-    }
-
     /// The plan; `steps` is how many a table was partitioned for, and `usual` the delta where none is typed.
     pub(crate) fn plan(
         &self,
@@ -251,8 +216,10 @@ impl ModelArgs {
     ) -> Result<Plan, Failure> {
         let name = self.parameters.word("method").unwrap_or("auto");
         method(name)?;
-        let mut spec = ModelSpec::new(model.family());
-        if model == Model::Of(Family::Kan) {
+        let mut spec = ModelSpec::new(model.0);
+        // What the target makes of it: flags are those of that model.
+        let named = model.0.of_target(encoding);
+        if named == Family::Kan {
             let others = self.not_of_networks();
             if !others.is_empty() {
                 return Err(foreign(&others, "other models", "fit kan"));
@@ -260,12 +227,12 @@ impl ModelArgs {
         } else {
             let network = self.parameters.typed(|group| group == ParameterGroup::Network);
             if !network.is_empty() {
-                let here = format!("fit {}", model.name());
+                let here = format!("fit {}", named.name());
                 return Err(foreign(&network, "fit kan", &here));
             }
         }
         self.parameters.apply(&mut spec)?;
-        let regression = matches!(model, Model::Of(Family::Linear | Family::Relu));
+        let regression = matches!(named, Family::Linear | Family::Relu);
         if let (Some(steps), true, "auto" | "one-pass") = (steps, regression, name) {
             // That is what it was partitioned for.
             spec.method = Some("one-pass".into());

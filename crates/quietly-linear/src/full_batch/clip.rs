@@ -11,19 +11,20 @@ use quietly_engine::{
     residual::{LEVEL, MEDIAN, TO_MEDIAN, unclipped},
 };
 
-use super::{FIRST, NORMS, THRESHOLD};
+use super::{FIRST, THRESHOLD};
 
 /// What the steps learn of their clip.
 #[derive(Default)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// The share of the curvature that the clip leaves.
-    pub(super) left: Cell<f64>,
+    pub(crate) left: Cell<f64>,
     /// The root mean square of the norms of gradients, about.
-    pub(super) scale: Cell<f64>,
+    pub(crate) scale: Cell<f64>,
 }
 
 /// A histogram before the first step of each phase.
-pub(super) struct Histograms<'a> {
+pub(crate) struct Histograms<'a> {
+    pub release: &'static str,
     /// The first step of each phase, and the noise of predictions that a clip of one makes there.
     pub phases: Vec<(u64, f64)>,
     pub rows: u64,
@@ -44,8 +45,8 @@ impl ClipRule for Histograms<'_> {
             let ends = NormHistogram::ends(self.rows, weights.len());
             let at = At { step, weights, clip: self.clip, bins: Some(&ends) };
             let counts = gradient.norms(&at, releaser)?.into_sum(self.neighbours);
-            let (counts, _) = releaser.sum(NORMS, counts)?;
-            let sd = releaser.noise(NORMS) * one_in_each(1, self.neighbours);
+            let (counts, _) = releaser.sum(self.release, counts)?;
+            let sd = releaser.noise(self.release) * one_in_each(1, self.neighbours);
             let norms = NormHistogram::new(ends, &counts, sd, (self.rows as f64, weights.len()));
             let best = norms.best_clip(*noise);
             self.clip = best.clip;

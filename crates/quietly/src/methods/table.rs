@@ -360,8 +360,17 @@ methods! {
             from: SHW,
         };
     }
-    // The names of a plan without noise and of a network. They are not chosen by name.
+    // The names of what auto takes for numbers, of a plan without noise and of a network. They are not chosen by name.
     found {
+        /// The linear model, then bends of columns and pairs.
+        Additive: "additive", {
+            what: "full batch first, then bends of columns and pairs for what it leaves over",
+            links: LINEAR,
+            assumes: "nothing",
+            guarantee: COMPOSED,
+            when: "fit auto, where the target is a number",
+            from: "quietly",
+        };
         /// Least squares without noise: what ε = ∞ asks for.
         Exact: "exact", {
             what: "least squares without noise",

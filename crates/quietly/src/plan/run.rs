@@ -182,7 +182,9 @@ impl Plan {
         let bytes = self.rows() as f64 * (self.width() + 1) as f64 * 13.0;
         match self.algorithm {
             AnyAlgorithm::OnePass(_) => true,
-            AnyAlgorithm::FullBatch(_) => self.expansion.is_none() && bytes > SMALL,
+            AnyAlgorithm::FullBatch(_) | AnyAlgorithm::Additive(_) => {
+                self.expansion.is_none() && bytes > SMALL
+            }
             _ => false,
         }
     }

@@ -38,11 +38,15 @@ impl Plan {
         let length = |value: serde_json::Result<String>| value.map_or(0, |text| text.len() as u64);
         let classes = encoding.target().map_or(1, |target| target.class_count().max(1)) as u64;
         let linear = (self.width() as u64 + 1).saturating_mul(classes.saturating_add(2));
-        let network = match &self.algorithm {
+        let more = match &self.algorithm {
             AnyAlgorithm::Kan(training) => training.shape.weights() as u64,
+            // Ranks of cells, and weights.
+            AnyAlgorithm::Additive(additive) => {
+                additive.linear.numbers.len() as u64 * 4097 + additive.most_features() as u64
+            }
             _ => 0,
         };
-        let numbers = linear.saturating_add(network).saturating_mul(NUMBER);
+        let numbers = linear.saturating_add(more).saturating_mul(NUMBER);
         let plan = length(serde_json::to_string_pretty(self));
         let columns = length(serde_json::to_string_pretty(encoding));
         numbers.saturating_add(2 * plan + 2 * columns + REST)
