@@ -62,6 +62,8 @@ if TYPE_CHECKING:
     from .comparison import Comparison, compare
     from .loading import load
     from .models import (
+        AutoClassifier,
+        AutoRegressor,
         HuberRegressor,
         KANClassifier,
         KANRegressor,
@@ -76,6 +78,8 @@ if TYPE_CHECKING:
 
 # These need scikit-learn, which takes a while to import: they come when they are asked for.
 _LATER = {
+    "AutoClassifier": "models",
+    "AutoRegressor": "models",
     "Comparison": "comparison",
     "HuberRegressor": "models",
     "KANClassifier": "models",
@@ -92,6 +96,8 @@ _LATER = {
 }
 
 __all__ = [
+    "AutoClassifier",
+    "AutoRegressor",
     "Budget",
     "BudgetError",
     "BudgetExceededError",

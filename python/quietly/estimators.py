@@ -92,7 +92,7 @@ class _Private(_Coefficients, BaseEstimator):
         there = None
         if isinstance(X, tables.Elsewhere):
             there = (X.ask, X.count)
-            if wishes.get("method") == "auto" and Plan.of(table.columns, schema, wishes).method == "one-pass":
+            if wishes.get("method", "auto") == "auto" and Plan.of(table.columns, schema, wishes).method == "one-pass":
                 # Rows that are elsewhere have no places, which one pass needs.
                 wishes["method"] = "full-batch"
         with progress.shown(self.verbose) as wishes["tell"]:

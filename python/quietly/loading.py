@@ -39,7 +39,8 @@ def load(path: str | os.PathLike[str]) -> _Private:
         set before another ``fit``, which refuses otherwise.
     """
     model = Model.read(os.fspath(path))
-    kind = _KINDS.get((model.link, model.is_network))
+    automatic = models.AutoClassifier if model.link in ("logistic", "softmax") else models.AutoRegressor
+    kind = _KINDS.get((model.link, model.is_network)) if model.plan.why is None else automatic
     if kind is None:
         raise ModelError(f"there is no estimator for {model.link} models; `quietly predict` reads this file")
     names = list(inspect.signature(kind).parameters)

@@ -10,6 +10,78 @@ from .parameters import described
 
 
 @described
+class AutoRegressor(_Regressor):
+    """A number, by the model that rows, columns and budget suggest: an additive one, or a weighted sum where they allow no more.
+
+    ``plan().why`` says which, and why."""
+
+    _family = "auto"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        schema: Schema | None = None,
+        rows: int | None = None,
+        target: str | None = None,
+        neighbours: str = "add-remove",
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | None = None,
+        public_steps: bool = False,
+        target_range: tuple[float, float] | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.rows = rows
+        self.target = target
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.public_steps = public_steps
+        self.target_range = target_range
+
+
+@described
+class AutoClassifier(_Probable):
+    """Two or more classes, with probabilities, by the model that is the default for them.
+
+    ``plan().why`` says which, and why."""
+
+    _family = "auto"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        schema: Schema | None = None,
+        rows: int | None = None,
+        target: str | None = None,
+        neighbours: str = "add-remove",
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | None = None,
+        public_steps: bool = False,
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.rows = rows
+        self.target = target
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.public_steps = public_steps
+        self.classes = classes
+
+
+@described
 class LinearRegression(_Regressor):
     """A weighted sum of the features, by least squares."""
 

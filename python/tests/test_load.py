@@ -29,6 +29,9 @@ ESTIMATORS = [
     quietly.LinearSVC(**CLASSES, epsilon=4, public_steps=True),
     quietly.KANClassifier(**CLASSES, **NETWORK, epsilon=2.0),
     quietly.KANRegressor(**REGRESSION, **NETWORK, epsilon=2.0),
+    quietly.AutoRegressor(**REGRESSION, epsilon=8.0),
+    quietly.AutoRegressor(epsilon=0.2, target_range=(0, 50)),
+    quietly.AutoClassifier(**CLASSES, epsilon=1.0),
 ]
 assert {type(kind).__name__ for kind in ESTIMATORS} == {
     name for name in quietly.__all__ if hasattr(getattr(quietly, name), "fit") and name != "StandardScaler"
@@ -74,7 +77,8 @@ def test_a_tuned_model_has_the_parameters_that_were_chosen(tmp_path):
 
 
 WORDS = {"LinearRegression": "linear", "ReLURegression": "relu", "QuantileRegressor": "quantile", "HuberRegressor": "robust",
-         "LogisticRegression": "logistic", "LinearSVC": "svm", "KANClassifier": "kan", "KANRegressor": "kan"}  # fmt: skip
+         "LogisticRegression": "logistic", "LinearSVC": "svm", "KANClassifier": "kan", "KANRegressor": "kan",
+         "AutoRegressor": "auto", "AutoClassifier": "auto"}  # fmt: skip
 
 
 def without_parameters(path):

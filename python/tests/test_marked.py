@@ -146,6 +146,8 @@ FUNCTIONS = {
     "fit with another target": lambda X: linear(schema=SCHEMA.for_columns(["a", "c"]), target_range=(0, 1)).fit(X, column(X)),
     "classify": lambda X: logistic().fit(X, "y"),
     "classify a column": lambda X: logistic(schema=LABELS.for_columns(["a", "c"]), classes=["no", "yes"]).fit(X, column(X)),
+    "auto": lambda X: quietly.AutoRegressor(schema=SCHEMA, epsilon=20.0).fit(X, "y"),
+    "auto of classes": lambda X: quietly.AutoClassifier(schema=LABELS).fit(X, "y"),
     "svm": lambda X: quietly.LinearSVC(schema=LABELS).fit(X, "y"),
     "relu": lambda X: quietly.ReLURegression(schema=SCHEMA).fit(X, "y"),
     "quantile": lambda X: quietly.QuantileRegressor(schema=SCHEMA).fit(X, "y"),

@@ -10,6 +10,8 @@ import pytest
 import quietly
 
 CASES = [
+    ("auto", quietly.AutoRegressor, "pay", {"epsilon": 20.0}),
+    ("auto", quietly.AutoClassifier, "income", {}),
     ("linear", quietly.LinearRegression, "pay", {}),
     ("linear", quietly.LinearRegression, "pay", {"method": "one-pass", "epsilon": 20.0}),
     ("linear", quietly.LinearRegression, "pay", {"constraint": "l2", "radius": 2.0, "ridge": 0.01}),
@@ -37,7 +39,7 @@ def but_for_files(certificate):
 
 
 def learnt(model: dict) -> dict:
-    return {k: model.get(k) for k in ("link", "weights", "intercept", "intercepts", "rows", "network", "encoding", "plan")}
+    return {k: model.get(k) for k in ("link", "weights", "intercept", "intercepts", "rows", "columns", "bends", "network", "encoding", "plan")}
 
 
 @pytest.mark.parametrize("word, kind, target, wishes", CASES, ids=lambda x: str(getattr(x, "__name__", x))[:40])

@@ -15,6 +15,8 @@ import quietly
 import quietly.estimators
 
 KINDS = [
+    quietly.AutoRegressor,
+    quietly.AutoClassifier,
     quietly.LinearRegression,
     quietly.ReLURegression,
     quietly.QuantileRegressor,
@@ -29,6 +31,7 @@ ESTIMATORS = [kind(**QUICK) if "KAN" in kind.__name__ else kind() for kind in KI
 
 NO_CELL_DECIDES = "no cell decides between success and failure: a target that is not finite makes a null record, or is cut"
 REASONS = {
+    "AutoRegressor": {"check_supervised_y_no_nan": NO_CELL_DECIDES},
     "LinearRegression": {"check_supervised_y_no_nan": NO_CELL_DECIDES},
     "QuantileRegressor": {"check_supervised_y_no_nan": NO_CELL_DECIDES},
     "KANRegressor": {"check_supervised_y_no_nan": NO_CELL_DECIDES},

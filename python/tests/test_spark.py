@@ -13,6 +13,7 @@ import pytest
 import quietly
 
 CASES = [
+    (quietly.AutoRegressor, "pay", {"epsilon": 20.0}),
     (quietly.LinearRegression, "pay", {}),
     (quietly.ReLURegression, "pay", {}),
     (quietly.LinearRegression, "pay", {"expand": "splines=5", "epsilon": 8.0}),

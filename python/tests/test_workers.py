@@ -20,6 +20,8 @@ CLASSES = {"classes": ["a", "b"]}
 
 # Every public name that spends, and what it takes.
 SPENDERS = {
+    "AutoRegressor": {},
+    "AutoClassifier": CLASSES,
     "LinearRegression": {},
     "ReLURegression": {},
     "QuantileRegressor": {},

@@ -53,8 +53,11 @@ pub(crate) fn run(look: &Look, screen: &mut Screen) -> Result<(), Failure> {
         return Ok(screen.say_json(&weights::json(&model))?);
     }
     let count = model.encoding.width();
-    let title =
-        format!("{} of {} on {count} features", fit::title(model.link, false), model.target);
+    let kind = match model.bends {
+        Some(_) => "additive regression".into(),
+        None => fit::title(model.link, false),
+    };
+    let title = format!("{kind} of {} on {count} features", model.target);
     screen.say(&screen.bold(&title))?;
     screen.say(&weights::table(&model))?;
     Ok(screen.say(&format!("\nnext: quietly certificate {}", look.model.display()))?)

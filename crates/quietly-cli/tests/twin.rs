@@ -137,28 +137,34 @@ fn auto_takes_a_model_by_what_is_public() {
     let folder = circle();
     let chosen = |flags: &str| folder.json(&format!("plan auto s.toml {flags}"))["auto"].clone();
     let features = "--features a,b,c";
-    // 4000 rows, 4 features: 4000·0.27/4 at epsilon 1, and a thirtieth of that at 0.03.
-    let many = chosen(&format!("--target inside {features} --epsilon 1"));
-    let few = chosen(&format!("--target inside {features} --epsilon 0.03"));
-    assert_eq!((&many["model"], &few["model"]), (&json!("kan"), &json!("logistic")));
-    let why = few["why"].as_str().unwrap();
-    assert!(
-        why.contains("2 classes") && why.contains("too few for a network, which needs 50"),
-        "{why}"
-    );
-    let number = chosen(&format!("--target square {features} --epsilon 1"));
-    assert_eq!(number["model"], "linear");
-    // Flags that a network does not have, no delta, no privacy.
-    for flags in ["--expand splines", "--delta 0", "--ridge 0.1"] {
-        let one = chosen(&format!("--target inside {features} --epsilon 1 {flags}"));
+    let classes = chosen(&format!("--target inside {features} --epsilon 0.03"));
+    assert_eq!(classes["model"], "logistic");
+    // 4000 rows, and two of the features are numbers.
+    for (epsilon, model, why) in [
+        ("3", "additive", "rung "),
+        ("0.03", "linear", "(rung 0 of 6): the ranks of"),
+        ("inf", "linear", "least squares: without noise"),
+        ("1 --expand splines", "linear", "expand is given"),
+        ("1 --ridge 0.1", "linear", "ridge is given"),
+    ] {
+        let number = chosen(&format!("--target square {features} --epsilon {epsilon}"));
+        assert_eq!(number["model"], model, "{epsilon}");
+        assert!(number["why"].as_str().unwrap().contains(why), "{number}");
+    }
+    for flags in ["--expand splines", "--delta 0", "--ridge 0.1", "--epsilon inf"] {
+        let epsilon = if flags.contains("epsilon") { "" } else { "--epsilon 1" };
+        let one = chosen(&format!("--target inside {features} {epsilon} {flags}"));
         assert_eq!(one["model"], "logistic", "{flags}");
     }
-    assert_eq!(chosen(&format!("--target inside {features} --epsilon inf"))["model"], "logistic");
+    // Flags of a network are refused with a sentence, whatever auto takes.
+    let flags = "--target square --features a,b,c --epsilon 1 --epochs 3";
+    let said = folder.bad(&format!("plan auto s.toml {flags}"), "Q02", 2);
+    assert!(said.contains("--epochs belongs to fit kan"), "{said}");
 
     // A fit takes what the plan takes, whatever the rows are, and says why.
     let fit = "--schema s.toml --target inside --features a,b,c --epsilon 0.03 --seed 1";
     let said = folder.good(&format!("fit auto t.csv {fit} --output m.quietly"));
-    assert!(said.starts_with("auto uses logistic: the target has 2 classes"), "{said}");
+    assert!(said.starts_with("auto uses logistic regression: the target has 2 classes"), "{said}");
     let other = folder.json(&format!("fit auto test.csv {fit} --output n.quietly"));
-    assert_eq!((&other["auto"], &other["kind"]), (&few, &json!("logistic")));
+    assert_eq!((&other["auto"], &other["kind"]), (&classes, &json!("logistic")));
 }

@@ -56,6 +56,12 @@ impl Plan {
         self.0.warnings.clone()
     }
 
+    /// Why this model, where the planner chose it: the public number that decided. None where the model was named.
+    #[getter]
+    fn why(&self) -> Option<String> {
+        self.0.why.clone()
+    }
+
     /// The whole plan as JSON.
     fn to_json(&self) -> String {
         serde_json::to_string_pretty(&self.0).expect("plain fields")
@@ -67,7 +73,8 @@ impl Plan {
 
     fn __str__(&self) -> String {
         let warnings: String = self.0.warnings.iter().map(|w| format!("\nwarning: {w}")).collect();
-        self.0.to_string() + &warnings
+        let why = self.0.why.as_ref().map_or(String::new(), |why| format!("{why}\n"));
+        why + &self.0.to_string() + &warnings
     }
 
     fn __repr__(&self) -> String {
@@ -141,7 +148,8 @@ impl Keywords<'_, '_> {
             Encoding::new(&schema.inner, columns, None, Some(&target)).map_err(raise)?;
         let spec = self.spec()?;
         // As the command line does: these families keep zeros out of the way.
-        if sparse && !matches!(spec.family, Family::Linear | Family::Relu | Family::Kan) {
+        let family = spec.family.of_target(&encoding);
+        if sparse && !matches!(family, Family::Linear | Family::Relu | Family::Kan) {
             encoding = encoding.with_symmetric_ranges();
         }
         let rows = self.count("rows")?.unwrap_or(schema.inner.rows);

@@ -111,7 +111,7 @@ pub use crate::{
     },
     label::Label,
     methods::{Method, MethodInfo},
-    model::{Affine, Classified, Model, certificate_from_json},
+    model::{Affine, Classified, Curve, Model, PairMap, certificate_from_json},
     moments::Moments,
     partial_dependence::{ColumnCurves, Curves, Places},
     plan::{Convex, FitInput, FitOptions, FitOutput, Plan, PlanRecord, Regression},

@@ -16,7 +16,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{any_algorithm::Fitted, plan::PlanRecord};
 
-pub use self::{affine::Affine, classes::Classified, file::certificate_from_json};
+pub use self::{
+    affine::Affine,
+    classes::Classified,
+    curves::{Curve, PairMap},
+    file::certificate_from_json,
+};
 use self::{
     classes::{finite, sum},
     file::Origin,
@@ -24,6 +29,7 @@ use self::{
 
 mod affine;
 mod classes;
+mod curves;
 mod file;
 
 pub(crate) mod unique;

@@ -109,14 +109,14 @@ impl Bench<'_> {
     }
 
     /// One line: what came of a request.
-    fn line(&self, spec: &ModelSpec, neighbours: Neighbours) -> String {
+    fn line(&self, spec: &ModelSpec, epsilon: f64, neighbours: Neighbours) -> String {
         let class = matches!(spec.family, Family::Logistic | Family::Svm);
         let target = if class { "k" } else { "y" };
         let features = ["a", "b", "c"].map(String::from);
         let encoding =
             Encoding::new(self.schema, self.source.columns(), Some(&features), Some(target))
                 .unwrap();
-        let budget = Budget::new(2.0, 1e-5).unwrap().under(neighbours);
+        let budget = Budget::new(epsilon, 1e-5).unwrap().under(neighbours);
         let plan = match spec.plan(&encoding, ROWS, budget) {
             Ok(plan) => plan,
             Err(error) => return format!("refused {}", error.code()),
@@ -155,7 +155,7 @@ fn lines() -> String {
         spec.public_rows = matches!(method, Method::DpGlmtron | Method::DpSgdOneRow);
         change(&mut spec);
         for neighbours in [Neighbours::AddRemove, Neighbours::ReplaceOne] {
-            let found = bench.line(&spec, neighbours);
+            let found = bench.line(&spec, 2.0, neighbours);
             if !found.starts_with("refused") {
                 let relation = neighbours.name();
                 writeln!(text, "{family:?}, {}, {name}, {relation}: {found}", method.name())
@@ -169,6 +169,14 @@ fn lines() -> String {
         }
     }
     NETWORKS.iter().for_each(|option| add(Kan, Method::Auto, *option));
+    // Linear, bends of columns, bends of pairs as well.
+    for epsilon in [0.5, 2.0, 40.0] {
+        for neighbours in [Neighbours::AddRemove, Neighbours::ReplaceOne] {
+            let found = bench.line(&ModelSpec::new(Family::Auto), epsilon, neighbours);
+            let relation = neighbours.name();
+            writeln!(text, "Auto, auto, epsilon {epsilon}, {relation}: {found}").unwrap();
+        }
+    }
     text
 }
 

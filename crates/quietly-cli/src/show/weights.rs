@@ -61,12 +61,35 @@ pub(super) fn table(model: &Model) -> String {
         let equation = equation(sum, &names);
         lines.push(format::wrap(&format!("in units of the columns: {equation}"), "", WIDTH));
     }
+    lines.extend(bends(model));
     if model.rows.is_some() {
         let clipped = "Rows farther from the centre than the radius in the model file are clipped to it first: for them the \
                        model is not this sum.";
         lines.push(format::wrap(clipped, "", WIDTH));
     }
     lines.join("\n")
+}
+
+/// What is added to the sum: a line for every column that bends, and one for all pairs.
+fn bends(model: &Model) -> Vec<String> {
+    let Some(bends) = &model.bends else { return Vec::new() };
+    let names = names(model);
+    let (columns, pairs) = model.shares_of_variance();
+    let all = "all pairs of them";
+    let widest = columns.iter().map(|(j, _)| names[*j].chars().count()).chain([all.len()]).max();
+    let widest = widest.unwrap_or(0);
+    let line = |name: &str, share: f64| format!("  {name:<widest$}  {:>5.1} %", 100.0 * share);
+    let head = format!(
+        "To the sum, held to the range of the target, bends are added (times t = {:.2}, already in what follows). Shares of the \
+         variance of predictions, of columns with their weights and bends, as if columns were independent:",
+        bends.kept
+    );
+    let mut lines = vec![format::wrap(&head, "", WIDTH)];
+    lines.extend(columns.iter().map(|(j, share)| line(&names[*j], *share)));
+    if !pairs.is_empty() {
+        lines.push(line(all, pairs.iter().map(|pair| pair.1).sum()));
+    }
+    lines
 }
 
 /// The weighted sum as one line.
@@ -94,10 +117,26 @@ pub(super) fn json(model: &Model) -> Value {
         })
     };
     let outputs: Vec<Value> = outputs(model).into_iter().zip(&sums).enumerate().map(each).collect();
-    json!({
+    let mut json = json!({
         "model": model.link.name(), "target": model.target, "outputs": outputs,
         "clips_rows": model.rows.is_some(),
-    })
+    });
+    if let Some(bends) = &model.bends {
+        let (columns, pairs) = model.shares_of_variance();
+        let column = |(j, share): &(usize, f64)| {
+            json!({ "feature": names[*j], "share_of_variance": format::json(*share) })
+        };
+        let pair = |((i, j), share): &((usize, usize), f64)| {
+            json!({ "features": [names[*i], names[*j]], "share_of_variance": format::json(*share) })
+        };
+        json["bends"] = json!({
+            "kept": format::json(bends.kept),
+            "functions": bends.functions,
+            "columns": columns.iter().map(column).collect::<Vec<_>>(),
+            "pairs": pairs.iter().map(pair).collect::<Vec<_>>(),
+        });
+    }
+    json
 }
 
 /// Four digits that count.

@@ -9,13 +9,19 @@ use quietly_core::{
 };
 use quietly_data::{Private, Table};
 use quietly_engine::link::Link;
-use quietly_linear::full_batch::{
-    CENTRES, CHEAP, COLUMNS, FIRST, GATE, LAST, MEAN, MOMENT, NORM, NORMS, ROBUST, TARGET,
-    THRESHOLD,
+use quietly_linear::{
+    additive::{BENT_MOMENT, BENT_NORMS, FIRST_BENDS, GAIN, LAST_BENDS, LINEAR_MOMENT},
+    full_batch::{
+        CENTRES, CHEAP, COLUMNS, FIRST, GATE, LAST, MEAN, MOMENT, NORM, NORMS, ROBUST, TARGET,
+        THRESHOLD,
+    },
 };
 use quietly_noise::Key;
 
-use crate::plan::{Plan, Regression};
+use crate::{
+    any_algorithm::AnyAlgorithm,
+    plan::{Plan, Regression, plan_auto_number},
+};
 
 /// Links, declared rows, features and ε, such that each question is asked by one of the plans.
 const CASES: [(Link, u64, usize, f64); 6] = [
@@ -27,10 +33,28 @@ const CASES: [(Link, u64, usize, f64); 6] = [
     (Link::Linear, 3000, 400, 1.0),
 ];
 
-const RELEASES: [&str; 13] = [
+/// Declared rows and ε of additive regressions, of three features that are two numbers and a category: with bends of columns alone, and
+/// of pairs.
+const ADDITIVE: [(u64, f64); 2] = [(2500, 3.0), (20_000, 4.0)];
+
+const RELEASES: [&str; 19] = [
     COLUMNS, TARGET, MEAN, NORM, CENTRES, MOMENT, NORMS, FIRST, THRESHOLD, ROBUST, CHEAP, LAST,
-    GATE,
+    GATE, LINEAR_MOMENT, BENT_MOMENT, BENT_NORMS, FIRST_BENDS, LAST_BENDS, GAIN,
 ];
+
+/// Plans under this relation that ask every question between them.
+fn plans(neighbours: Neighbours) -> Vec<Plan> {
+    let budget = |epsilon| Budget::new(epsilon, 1e-5).unwrap().under(neighbours);
+    let regression = |(link, rows, width, epsilon)| {
+        Regression::new(link).plan(rows, width, budget(epsilon)).unwrap()
+    };
+    let additive = |(rows, epsilon)| {
+        let plan = plan_auto_number(vec![0, 2], rows, 3, budget(epsilon)).unwrap();
+        assert!(matches!(plan.algorithm(), AnyAlgorithm::Additive(_)), "{:?}", plan.why);
+        plan
+    };
+    CASES.into_iter().map(regression).chain(ADDITIVE.into_iter().map(additive)).collect()
+}
 
 type Row = (Vec<f64>, f64);
 
@@ -75,9 +99,8 @@ fn farthest(before: &[Witnessed], after: &[Witnessed]) -> HashMap<String, f64> {
 /// The farthest over all cases and some seeds, where `change` makes the neighbour.
 fn attack(neighbours: Neighbours, change: impl Fn(&mut Vec<Row>, Row)) -> HashMap<String, f64> {
     let mut found = HashMap::new();
-    for (link, declared, width, epsilon) in CASES {
-        let budget = Budget::new(epsilon, 1e-5).unwrap().under(neighbours);
-        let plan = Regression::new(link).plan(declared, width, budget).unwrap();
+    for plan in plans(neighbours) {
+        let width = plan.width();
         for seed in 0..8 {
             let mut random = Random(500 + seed);
             let mut rows: Vec<Row> = (0..40).map(|_| row(&mut random, width)).collect();
@@ -108,7 +131,7 @@ fn no_row_moves_a_release_by_more_than_is_charged() {
             *moved.entry(release).or_insert(0.0) += far;
         }
         // Trees and gradients meet their bound.
-        for release in [COLUMNS, TARGET, NORMS, CHEAP] {
+        for release in [COLUMNS, TARGET, NORMS, CHEAP, BENT_NORMS, FIRST_BENDS] {
             assert!(found[release] > 0.9 * most, "{release}: {}", found[release]);
         }
     }
@@ -119,7 +142,8 @@ fn no_row_moves_a_release_by_more_than_is_charged() {
 #[test]
 fn the_attack_catches_a_second_row() {
     let found = attack(Neighbours::AddRemove, |rows, _| rows.truncate(38));
-    for release in [COLUMNS, TARGET, NORM, NORMS, CHEAP, LAST, GATE] {
+    let bends = [BENT_NORMS, FIRST_BENDS, LAST_BENDS, GAIN];
+    for release in [COLUMNS, TARGET, NORM, NORMS, CHEAP, LAST, GATE].into_iter().chain(bends) {
         assert!(found[release] > 1.0, "{release}: {}", found[release]);
     }
 }
