@@ -9,6 +9,7 @@ use crate::{
     error::Failure, fit, format, output, parse::Count, show::panels::Panels, terminal::Screen,
 };
 
+mod bends;
 mod curves;
 mod panels;
 mod weights;
@@ -23,7 +24,7 @@ pub(crate) struct Look {
     /// The model file
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// Draw a network's curves into this SVG file
+    /// Draw what columns do, of a network or an additive regression, into this SVG file
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Draw the splines of this many units, those that training moved most, instead of the effect of columns on predictions
@@ -43,11 +44,21 @@ pub(crate) fn run(look: &Look, screen: &mut Screen) -> Result<(), Failure> {
     if let Some(network) = &model.network {
         return curved(look, &model, network, screen);
     }
-    if look.output.is_some() || look.units.is_some() {
+    let drawable = model.bends.is_some() && look.units.is_none();
+    if !drawable && (look.output.is_some() || look.units.is_some()) {
+        let (flags, has) = match model.bends {
+            Some(_) => ("--units draws", "no units"),
+            None => ("--output and --units draw", "weights only"),
+        };
         return Err(Failure::Misplaced(format!(
-            "--output and --units draw networks, and this {} model has weights only; leave them out",
+            "{flags} networks, and this {} model has {has}; leave them out",
             model.link.name()
         )));
+    }
+    if let Some(path) = &look.output {
+        let inputs = std::slice::from_ref(&look.model);
+        output::probe_own(path, inputs, look.force, output::is_svg)?;
+        output::write(path, bends::panels(&model).svg().as_bytes())?;
     }
     if look.json {
         return Ok(screen.say_json(&weights::json(&model))?);
@@ -60,7 +71,16 @@ pub(crate) fn run(look: &Look, screen: &mut Screen) -> Result<(), Failure> {
     let title = format!("{kind} of {} on {count} features", model.target);
     screen.say(&screen.bold(&title))?;
     screen.say(&weights::table(&model))?;
-    Ok(screen.say(&format!("\nnext: quietly certificate {}", look.model.display()))?)
+    let next = match &look.output {
+        Some(path) => {
+            let path = path.display();
+            screen.say(&format!("\n{path}: what each column adds, and what pairs add together"))?;
+            "certificate"
+        }
+        None if model.bends.is_some() => "show --output curves.svg",
+        None => "certificate",
+    };
+    Ok(screen.say(&format!("\nnext: quietly {next} {}", look.model.display()))?)
 }
 
 fn curved(

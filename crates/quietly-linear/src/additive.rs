@@ -106,8 +106,7 @@ impl Additive {
     /// How many features a row has with its bends, at most.
     pub fn most_features(&self) -> usize {
         let (rung, numbers) = (self.rung, &self.linear.numbers);
-        numbers.len() * (rung.functions() + 3)
-            + rung.pairs(numbers).len() * rung.products().len()
+        numbers.len() * (rung.functions() + 3) + rung.pairs(numbers).len() * rung.products().len()
     }
 
     /// Whether its linear model makes a map of columns and has weights.
@@ -171,7 +170,8 @@ impl Algorithm for Additive {
             Ok(report(watch, "step of the bends", done, STEPS.0 + STEPS.1 + 2)?)
         };
         let neighbours = plan.budget.neighbours();
-        let fit = BendFit { rung: self.rung, rows: shape.rows, unit, neighbours, backend, releaser };
+        let fit =
+            BendFit { rung: self.rung, rows: shape.rows, unit, neighbours, backend, releaser };
         let bends = fit.run(&linear, map, &self.linear.numbers, &mut step)?;
         Ok(LinearFit { bends, ..linear }.in_units(&unit, range))
     }
@@ -230,9 +230,8 @@ impl BendFit<'_> {
         let matrix = metric.matrix(&features);
         let transform = RowTransform::bent(bends.clone(), matrix, Some(base));
         let found = Found { left: Cell::new(1.0), scale: Cell::new(1.0) };
-        let noise_of = |noise: f64, last: u64| {
-            noise / n * (metric.effective_width() / last as f64).sqrt()
-        };
+        let noise_of =
+            |noise: f64, last: u64| noise / n * (metric.effective_width() / last as f64).sqrt();
         let mut clip = Histograms {
             release: BENT_NORMS,
             phases: vec![(0, noise_of(noises[0], 1)), (STEPS.0, noise_of(noises[1], STEPS.1))],

@@ -92,8 +92,8 @@ pub use quietly_linear::{
     design::{Centre, ClipFrom, Design, Learnable, Shares},
     earlier::{BudgetSplit, EarlierFullBatch, EarlierOnePass, EarlierShares},
     full_batch::FullBatch,
-    least_squares::LeastSquares,
     ladder::{LadderShares, Rung},
+    least_squares::LeastSquares,
     linear_fit::{FittedBends, LinearFit},
     one_pass::OnePass,
     papers::{

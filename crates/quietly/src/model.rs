@@ -211,7 +211,11 @@ impl Model {
         }
         let Some(map) = &self.columns else {
             let nothing = !winsorised && self.bends.is_none();
-            return if nothing { Ok(()) } else { Err("its \"tails\" or \"bends\" have no columns") };
+            return if nothing {
+                Ok(())
+            } else {
+                Err("its \"tails\" or \"bends\" have no columns")
+            };
         };
         let bent = |bends: &FittedBends| {
             self.link == Link::Linear && self.clamped && bends.fits(map, self.encoding.width())

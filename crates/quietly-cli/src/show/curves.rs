@@ -29,6 +29,7 @@ pub(super) fn panels(curves: &Curves) -> Panels {
         },
         names: curves.outputs.clone(),
         panels: curves.columns.iter().take(MOST).map(panel).collect(),
+        maps: Vec::new(),
     }
 }
 
@@ -60,6 +61,7 @@ pub(super) fn of_units(
         note: "The units that training moved farthest from where they started.".into(),
         names: units.iter().map(|unit| format!("unit {}", unit + 1)).collect(),
         panels: curves.columns.iter().take(MOST).map(panel).collect(),
+        maps: Vec::new(),
     })
 }
 

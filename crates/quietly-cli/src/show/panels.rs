@@ -13,6 +13,17 @@ pub(super) struct Panels {
     /// Names of the colours, if they have any.
     pub(super) names: Vec<String>,
     pub(super) panels: Vec<Panel>,
+    /// Behind them, on one scale of colours.
+    pub(super) maps: Vec<Map>,
+}
+
+/// What two columns do together, in colours.
+pub(super) struct Map {
+    pub(super) title: String,
+    /// The ranges of the first column, which runs to the right, and of the second, which runs upwards.
+    pub(super) ranges: [(f64, f64); 2],
+    /// A square of values: for the first place of the first column all places of the second, and so on.
+    pub(super) values: Vec<f64>,
 }
 
 /// One of them.
@@ -39,8 +50,8 @@ const TOP: f64 = 76.0;
 impl Panels {
     /// The grid as a file.
     pub(super) fn svg(&self) -> String {
-        let across = self.panels.len().clamp(1, ACROSS);
-        let down = self.panels.len().div_ceil(ACROSS).max(1);
+        let count = self.panels.len() + self.maps.len();
+        let (across, down) = (count.clamp(1, ACROSS), count.div_ceil(ACROSS).max(1));
         let width = (across as f64 * WIDTH).max(3.0 * WIDTH) + 20.0;
         let height = TOP + down as f64 * HEIGHT + 10.0;
         let mut canvas = Canvas::new(width, height, 11.0, &self.title);
@@ -59,11 +70,19 @@ impl Panels {
         }
         let values = self.panels.iter().flat_map(|p| &p.curves).flat_map(|c| &c.values);
         let values: Vec<f64> = values.copied().filter(|v| v.is_finite()).collect();
+        let corner =
+            |k: usize| ((k % ACROSS) as f64 * WIDTH + 10.0, TOP + (k / ACROSS) as f64 * HEIGHT);
         for (k, panel) in self.panels.iter().enumerate() {
-            let (x, y) = ((k % ACROSS) as f64 * WIDTH + 10.0, TOP + (k / ACROSS) as f64 * HEIGHT);
+            let (x, y) = corner(k);
             let pixels = (y + FRAME.3, y + FRAME.1);
             let scale = Axis::linear("").around(values.iter().copied(), pixels);
             panel.draw((x + FRAME.0, x + FRAME.2), scale, &mut canvas);
+        }
+        let sizes = self.maps.iter().flat_map(|map| &map.values).map(|v| v.abs());
+        let most = sizes.filter(|v| v.is_finite()).fold(f64::MIN_POSITIVE, f64::max);
+        for (k, map) in self.maps.iter().enumerate() {
+            let (x, y) = corner(self.panels.len() + k);
+            map.draw(((x + FRAME.0, x + FRAME.2), (y + FRAME.3, y + FRAME.1)), most, &mut canvas);
         }
         canvas.finish()
     }
@@ -120,6 +139,38 @@ impl Panel {
     }
 }
 
+impl Map {
+    fn draw(&self, (across, up): ((f64, f64), (f64, f64)), most: f64, canvas: &mut Canvas) {
+        let side = self.values.len().isqrt().max(1);
+        let plot = Plot {
+            x: Axis::linear("").between(self.ranges[0], across),
+            y: Axis::linear("").between(self.ranges[1], up),
+        };
+        let (wide, high) = ((across.1 - across.0) / side as f64, (up.0 - up.1) / side as f64);
+        for (k, value) in self.values.iter().enumerate().filter(|(_, v)| v.is_finite()) {
+            let left = across.0 + (k / side) as f64 * wide;
+            let top = up.0 - ((k % side) + 1) as f64 * high;
+            let colour = if *value < 0.0 { COLOURS[0] } else { COLOURS[1] };
+            let opacity = value.abs() / most;
+            // A little larger than its part, so that no white lines remain between neighbours.
+            canvas.add(&format!(
+                "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{colour}\" \
+                 fill-opacity=\"{opacity:.2}\"/>",
+                wide + 0.1,
+                high + 0.1
+            ));
+        }
+        let sparse =
+            |ticks: Vec<(f64, String)>| -> Vec<_> { ticks.into_iter().step_by(2).collect() };
+        plot.draw_y_ticks(canvas, &sparse(plot.y.ticks()));
+        plot.draw_x_ticks(canvas, &sparse(plot.x.ticks()));
+        let title: String = self.title.chars().take(34).collect();
+        let middle = (0.5 * (across.0 + across.1), up.1 - 8.0);
+        canvas.styled_text(middle, Anchor::Middle, "font-size=\"13\"", &title);
+        plot.draw_frame(canvas);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use quietly::svg::is_well_formed;
@@ -142,14 +193,28 @@ mod tests {
             },
             Panel { title: String::new(), places: Places::Names(vec![]), curves: vec![] },
         ];
+        let map = Map {
+            title: "x > y".into(),
+            ranges: [(0.0, 1.0), (-5.0, 5.0)],
+            values: vec![1.0, -2.0, f64::NAN, 0.0],
+        };
         let names = vec!["one & two".into()];
-        let text = Panels { title: "t".into(), note: "n".into(), names, panels }.svg();
+        let text =
+            Panels { title: "t".into(), note: "n".into(), names, panels, maps: vec![map] }.svg();
         assert!(is_well_formed(&text), "{text}");
-        for part in ["a &lt; b", "R&amp;D", "&lt;x&gt;", "one &amp; two", ">20<", ">60<"] {
+        for part in
+            ["a &lt; b", "R&amp;D", "&lt;x&gt;", "one &amp; two", "x &gt; y", ">20<", ">60<"]
+        {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
-        let empty = Panels { title: "t".into(), note: "".into(), names: vec![], panels: vec![] };
+        let empty = Panels {
+            title: "t".into(),
+            note: "".into(),
+            names: vec![],
+            panels: vec![],
+            maps: vec![],
+        };
         assert!(is_well_formed(&empty.svg()));
     }
 }

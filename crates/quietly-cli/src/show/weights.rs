@@ -10,7 +10,7 @@ const MOST_CLASSES: usize = 6;
 const MOST_TERMS: usize = 12;
 
 /// The names of what is weighed.
-fn names(model: &Model) -> Vec<String> {
+pub(super) fn names(model: &Model) -> Vec<String> {
     let features: Vec<String> = model.encoding.features().iter().map(|f| f.name.clone()).collect();
     model.expansion.as_ref().map_or(features.clone(), |expansion| expansion.names(&features))
 }
@@ -123,12 +123,8 @@ pub(super) fn json(model: &Model) -> Value {
     });
     if let Some(bends) = &model.bends {
         let (columns, pairs) = model.shares_of_variance();
-        let column = |(j, share): &(usize, f64)| {
-            json!({ "feature": names[*j], "share_of_variance": format::json(*share) })
-        };
-        let pair = |((i, j), share): &((usize, usize), f64)| {
-            json!({ "features": [names[*i], names[*j]], "share_of_variance": format::json(*share) })
-        };
+        let column = |(j, share): &(usize, f64)| json!({ "feature": names[*j], "share_of_variance": format::json(*share) });
+        let pair = |((i, j), share): &((usize, usize), f64)| json!({ "features": [names[*i], names[*j]], "share_of_variance": format::json(*share) });
         json["bends"] = json!({
             "kept": format::json(bends.kept),
             "functions": bends.functions,

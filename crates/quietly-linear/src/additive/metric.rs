@@ -162,8 +162,10 @@ impl Metric {
         }
         for (pool, noise) in pools {
             let part = &theta[pool.clone()];
-            let square: f64 = pool.clone().zip(part).map(|(j, x)| x * self.line(j, &pool, part)).sum();
-            let kept = if square > noise && square.is_finite() { 1.0 - noise / square } else { 0.0 };
+            let square: f64 =
+                pool.clone().zip(part).map(|(j, x)| x * self.line(j, &pool, part)).sum();
+            let kept =
+                if square > noise && square.is_finite() { 1.0 - noise / square } else { 0.0 };
             theta[pool].iter_mut().for_each(|x| *x *= kept);
         }
         theta

@@ -21,6 +21,8 @@ pub struct Curve {
     pub at: Vec<f64>,
     /// What each adds, in units of the target.
     pub adds: Vec<f64>,
+    /// What the linear part of that adds: a straight line between the ends of the column's interval.
+    pub linear: Vec<f64>,
 }
 
 /// What two columns add together, beside what each adds by itself.
@@ -66,10 +68,14 @@ impl Model {
     pub fn curve(&self, feature: usize, points: usize) -> Option<Curve> {
         let parts = self.parts()?;
         let column = parts.column(feature)?;
-        let mean = parts.mean_square(feature, column).0;
         let at = grid(points);
-        let adds = at.iter().map(|x| parts.of_column(feature, *x) - mean).collect();
-        Some(Curve { feature, at: self.natural_values(feature, &at), adds })
+        let centred = |adds: &dyn Fn(f64) -> f64| -> Vec<f64> {
+            let mean = mean_square(column, adds).0;
+            at.iter().map(|x| adds(*x) - mean).collect()
+        };
+        let adds = centred(&|x| parts.of_column(feature, x));
+        let linear = centred(&|x| parts.linear(feature, x));
+        Some(Curve { feature, at: self.natural_values(feature, &at), adds, linear })
     }
 
     /// What a pair adds beside the curves of its columns, at `points` times `points` places. None of other pairs.
@@ -93,7 +99,7 @@ impl Model {
                 BlockOf::Linear => {}
                 BlockOf::Column(feature) => {
                     let column = parts.column(feature).expect("it bends");
-                    let (mean, square) = parts.mean_square(feature, column);
+                    let (mean, square) = mean_square(column, &|x| parts.of_column(feature, x));
                     columns.push((feature, (square - mean * mean).max(0.0)));
                 }
                 // Products of orthonormal functions are orthonormal.
@@ -135,20 +141,26 @@ impl Parts<'_> {
 
     /// What a column at x adds, but for a constant.
     fn of_column(&self, feature: usize, x: f64) -> f64 {
-        let column = self.column(feature).expect("it bends");
         let mut row = vec![0.0; self.bends.inputs()];
         row[feature] = x;
         let bent = self.bender.apply(&row);
         let blocks = self.bends.blocks();
         let own = blocks.iter().find(|block| block.of == BlockOf::Column(feature));
         let own = own.expect("it bends").range.clone();
-        let bend = self.weights[feature] * bent[feature] + dot(&self.weights[own.clone()], &bent[own]);
+        let bend =
+            self.weights[feature] * bent[feature] + dot(&self.weights[own.clone()], &bent[own]);
+        self.linear(feature, x) + bend
+    }
+
+    /// What the linear model adds for a column at x.
+    fn linear(&self, feature: usize, x: f64) -> f64 {
+        let column = self.column(feature).expect("it bends");
         let tail = |(tail, w): (&Tail, &f64)| {
             let (below, above) = column.tails(x);
             if tail.feature == feature { w * if tail.above { above } else { below } } else { 0.0 }
         };
         let tails = self.model.tails.iter().zip(&self.model.tail_weights).map(tail);
-        self.model.weights[feature] * column.winsorise(x) + tails.sum::<f64>() + bend
+        self.model.weights[feature] * column.winsorise(x) + tails.sum::<f64>()
     }
 
     /// What two columns at these values add together.
@@ -163,22 +175,21 @@ impl Parts<'_> {
         let own = own.expect("it bends").range.clone();
         dot(&self.weights[own.clone()], &bent[own])
     }
+}
 
-    /// The mean and the mean square of what a column adds, over its released ranks.
-    fn mean_square(&self, feature: usize, column: &MappedColumn) -> (f64, f64) {
-        let cells = column.ranks.len() - 1;
-        let (mut mean, mut square) = (0.0, 0.0);
-        for (k, ends) in column.ranks.windows(2).enumerate() {
-            let mass = ends[1] - ends[0];
-            if mass > 0.0 {
-                let x = -1.0 + 2.0 * (k as f64 + 0.5) / cells as f64;
-                let adds = self.of_column(feature, x);
-                mean += mass * adds;
-                square += mass * adds * adds;
-            }
+/// The mean and the mean square of what a column adds, over its released ranks.
+fn mean_square(column: &MappedColumn, adds: &dyn Fn(f64) -> f64) -> (f64, f64) {
+    let cells = column.ranks.len() - 1;
+    let (mut mean, mut square) = (0.0, 0.0);
+    for (k, ends) in column.ranks.windows(2).enumerate() {
+        let mass = ends[1] - ends[0];
+        if mass > 0.0 {
+            let adds = adds(-1.0 + 2.0 * (k as f64 + 0.5) / cells as f64);
+            mean += mass * adds;
+            square += mass * adds * adds;
         }
-        (mean, square)
     }
+    (mean, square)
 }
 
 /// So many places from -1 to 1.

@@ -38,8 +38,25 @@ const CASES: [(Link, u64, usize, f64); 6] = [
 const ADDITIVE: [(u64, f64); 2] = [(2500, 3.0), (20_000, 4.0)];
 
 const RELEASES: [&str; 19] = [
-    COLUMNS, TARGET, MEAN, NORM, CENTRES, MOMENT, NORMS, FIRST, THRESHOLD, ROBUST, CHEAP, LAST,
-    GATE, LINEAR_MOMENT, BENT_MOMENT, BENT_NORMS, FIRST_BENDS, LAST_BENDS, GAIN,
+    COLUMNS,
+    TARGET,
+    MEAN,
+    NORM,
+    CENTRES,
+    MOMENT,
+    NORMS,
+    FIRST,
+    THRESHOLD,
+    ROBUST,
+    CHEAP,
+    LAST,
+    GATE,
+    LINEAR_MOMENT,
+    BENT_MOMENT,
+    BENT_NORMS,
+    FIRST_BENDS,
+    LAST_BENDS,
+    GAIN,
 ];
 
 /// Plans under this relation that ask every question between them.
