@@ -17,7 +17,7 @@ use super::Model;
 pub struct Curve {
     /// The number of the encoded feature.
     pub feature: usize,
-    /// Values over the public range of the column, in its own units.
+    /// Values over the interval that the column is cut to and a tenth beyond, within its public range, in its own units.
     pub at: Vec<f64>,
     /// What each adds, in units of the target.
     pub adds: Vec<f64>,
@@ -31,7 +31,7 @@ pub struct Curve {
 pub struct PairMap {
     /// The numbers of the encoded features.
     pub features: (usize, usize),
-    /// Values of the first over its public range, in its own units.
+    /// Values of the first, as in a [`Curve`].
     pub first: Vec<f64>,
     /// Values of the second.
     pub second: Vec<f64>,
@@ -64,11 +64,11 @@ impl Model {
         self.bends.as_ref().map_or_else(Vec::new, |bends| bends.pairs.clone())
     }
 
-    /// What a column that bends adds to the prediction, at `points` places over its public range. None of other features.
+    /// What a column that bends adds to the prediction, at `points` places. None of other features.
     pub fn curve(&self, feature: usize, points: usize) -> Option<Curve> {
         let parts = self.parts()?;
         let column = parts.column(feature)?;
-        let at = grid(points);
+        let at = grid(column, points);
         let centred = |adds: &dyn Fn(f64) -> f64| -> Vec<f64> {
             let mean = mean_square(column, adds).0;
             at.iter().map(|x| adds(*x) - mean).collect()
@@ -82,10 +82,11 @@ impl Model {
     pub fn pair_map(&self, (i, j): (usize, usize), points: usize) -> Option<PairMap> {
         let parts = self.parts()?;
         let pair = parts.bends.pairs.iter().find(|pair| **pair == (i, j) || **pair == (j, i))?;
-        let at = grid(points);
-        let both = at.iter().flat_map(|x| at.iter().map(move |z| (*x, *z)));
+        let places = |feature| Some(grid(parts.column(feature)?, points));
+        let (first, second) = (places(i)?, places(j)?);
+        let both = first.iter().flat_map(|x| second.iter().map(move |z| (*x, *z)));
         let adds = both.map(|(x, z)| parts.of_pair(*pair, ((i, x), (j, z)))).collect();
-        let (first, second) = (self.natural_values(i, &at), self.natural_values(j, &at));
+        let (first, second) = (self.natural_values(i, &first), self.natural_values(j, &second));
         Some(PairMap { features: (i, j), first, second, adds })
     }
 
@@ -192,8 +193,10 @@ fn mean_square(column: &MappedColumn, adds: &dyn Fn(f64) -> f64) -> (f64, f64) {
     (mean, square)
 }
 
-/// So many places from -1 to 1.
-fn grid(points: usize) -> Vec<f64> {
+/// So many places over the interval of a column and a tenth of it beyond, within [-1, 1].
+fn grid(column: &MappedColumn, points: usize) -> Vec<f64> {
+    let beyond = 0.1 * (column.high - column.low);
+    let (low, high) = ((column.low - beyond).max(-1.0), (column.high + beyond).min(1.0));
     let last = points.max(2) - 1;
-    (0..=last).map(|k| 2.0 * k as f64 / last as f64 - 1.0).collect()
+    (0..=last).map(|k| low + (high - low) * k as f64 / last as f64).collect()
 }
