@@ -388,14 +388,15 @@ class _Private(_Coefficients, BaseEstimator):
         files.write(path, self._fitted().label().encode())
 
     def plot(self, *, public: tuple[Any, Any] | None = None, runs: int = 20) -> "Figure":
-        """What was learnt, as a matplotlib figure: the weights, or what each column does to the answer of a network.
+        """What was learnt, as a matplotlib figure: the weights, or what each column does to the answer of a network, or adds to that of an
+        additive regression.
 
         Parameters
         ----------
         public : (X, y) or None, default None
-            A public or made-up table like the private one. The same plan is fitted to it ``runs`` times, and the standard
+            A public or synthetic table like the private one. The same plan is fitted to it ``runs`` times, and the standard
             deviation of every weight is drawn as its error bar. Without it there are no bars: how far noise moves a weight
-            depends on the rows, and is not known. Networks have no bars.
+            depends on the rows, and is not known. Networks and additive regressions have no bars.
         runs : int, default 20
             How many fits the bars are made of, at least 2.
         """
@@ -404,7 +405,7 @@ class _Private(_Coefficients, BaseEstimator):
         self._fitted()
         if public is not None and not (isinstance(public, tuple) and len(public) == 2):
             raise ParameterError("public must be a pair of table and target, as in public=(X, y)")
-        if public is None or self._model.is_network:
+        if public is None or self._model.is_network or self._model.has_bends:
             return plots.model(self, None, plots.NO_BARS)
         from .comparison import spread
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # More cannot be read.
 MOST_FEATURES = 40
 MOST_COLUMNS = 24
+MOST_MAPS = 8
+LEAST_SHARE = 0.005
 DRAWN = 10
 NO_BARS = "no error bars: how far noise moves a weight depends on the rows"
 
@@ -36,7 +38,9 @@ def _subplots(*shape: int, size: tuple[float, float], sharey: bool = False) -> t
 
 
 def model(estimator: "_Private", spread: np.ndarray | None, caption: str) -> "Figure":
-    """What a fitted estimator has learnt: its weights, or the curves of a network."""
+    """What a fitted estimator has learnt: its weights, or the curves of a network or of an additive regression."""
+    if estimator._fitted().has_bends:
+        return bends(estimator)
     return curves(estimator) if estimator._fitted().is_network else coefficients(estimator, spread, caption)
 
 
@@ -99,6 +103,36 @@ def curves(estimator: "_Private") -> "Figure":
     figure.suptitle(title, fontsize="medium")
     if outputs:
         axes.flat[0].legend(fontsize="small")
+    return figure
+
+
+def bends(estimator: "_Private") -> "Figure":
+    """What each column adds to the prediction of an additive regression, and what strong pairs of them add, in their own units."""
+    columns, pairs = estimator._fitted().bends()
+    columns = columns[:MOST_COLUMNS]
+    pairs = [pair for pair in pairs[:MOST_MAPS] if pair["share"] >= LEAST_SHARE]
+    count = len(columns) + len(pairs)
+    across = min(4, count)
+    down = -(-count // across)
+    figure, axes = _subplots(down, across, size=(1.0 + 2.6 * across, 1.2 + 2.2 * down))
+    for axis in axes.flat[count:]:
+        axis.remove()
+    low = min(min(column["adds"] + column["linear"]) for column in columns)
+    high = max(max(column["adds"] + column["linear"]) for column in columns)
+    room = 0.05 * (high - low) or 1.0
+    for column, axis in zip(columns, axes.flat):
+        axis.plot(column["at"], column["linear"], color="C1", linewidth=0.8)
+        axis.plot(column["at"], column["adds"], color="C0", linewidth=2)
+        axis.set_ylim(low - room, high + room)
+        axis.set_title(f"{_plain(column['name'])} ({100 * column['share']:.1f} %)", fontsize="medium")
+    most = max((abs(value) for pair in pairs for value in pair["adds"]), default=1.0)
+    for pair, axis in zip(pairs, axes.flat[len(columns) :]):
+        grid = np.reshape(pair["adds"], (len(pair["first"]), len(pair["second"]))).T
+        axis.pcolormesh(pair["first"], pair["second"], grid, cmap="RdBu_r", vmin=-most, vmax=most, shading="nearest")
+        names = " and ".join(_plain(name) for name in pair["names"])
+        axis.set_title(f"{names} ({100 * pair['share']:.1f} %)", fontsize="small")
+    title = f"{type(estimator).__name__}, epsilon {_epsilon(estimator)}: what columns add; thin: the linear part"
+    figure.suptitle(title, fontsize="medium")
     return figure
 
 

@@ -20,6 +20,10 @@ use crate::{
     table::Table,
 };
 
+/// How many places a curve has, and a map along each side.
+const CURVE_POINTS: usize = 129;
+const MAP_POINTS: usize = 24;
+
 /// A fitted model: what the model file holds.
 #[pyclass(frozen, module = "quietly._quietly")]
 pub(crate) struct Model(pub(crate) quietly::Model);
@@ -290,6 +294,49 @@ impl Model {
             told.push(dict);
         }
         Ok((what, outputs, told))
+    }
+
+    /// What columns and pairs add in an additive regression, those that explain most first: of each column its name, its share of the
+    /// variance of predictions, places, what it adds there and what its linear part adds; of each pair the same over a square.
+    fn bends<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Vec<Bound<'py, PyDict>>, Vec<Bound<'py, PyDict>>)> {
+        let model = &self.0;
+        let name = |feature: usize| model.encoding.features()[feature].name.clone();
+        let (mut columns, mut pairs) = model.shares_of_variance();
+        columns.sort_by(|a, b| b.1.total_cmp(&a.1));
+        pairs.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let column = |(feature, share): (usize, f64)| {
+            let dict = PyDict::new(py);
+            dict.set_item("name", name(feature))?;
+            dict.set_item("share", share)?;
+            if let Some(curve) = model.curve(feature, CURVE_POINTS) {
+                dict.set_item("at", curve.at)?;
+                dict.set_item("adds", curve.adds)?;
+                dict.set_item("linear", curve.linear)?;
+            }
+            Ok(dict)
+        };
+        let pair = |((i, j), share): ((usize, usize), f64)| {
+            let dict = PyDict::new(py);
+            dict.set_item("names", (name(i), name(j)))?;
+            dict.set_item("share", share)?;
+            if let Some(map) = model.pair_map((i, j), MAP_POINTS) {
+                dict.set_item("first", map.first)?;
+                dict.set_item("second", map.second)?;
+                dict.set_item("adds", map.adds)?;
+            }
+            Ok(dict)
+        };
+        let columns = columns.into_iter().map(column).collect::<PyResult<_>>()?;
+        Ok((columns, pairs.into_iter().map(pair).collect::<PyResult<_>>()?))
+    }
+
+    /// Whether bends of columns are added to its linear part.
+    #[getter]
+    fn has_bends(&self) -> bool {
+        self.0.bends.is_some()
     }
 
     /// What was planned before the data was read.
