@@ -18,8 +18,9 @@ use crate::full_batch::{
     THRESHOLD,
 };
 
-/// Below this many noise units a mean would be noise alone.
-const LEAST_FOR_MEAN: f64 = 5.0;
+/// Below this many noise units a mean tells no more than the middle of the range: of 98 in 100 means the squared error is at most 6/(nμ)² in
+/// half ranges, and that of the middle at most 1 (docs/spec/default.md#1, P3).
+const LEAST_FOR_MEAN: f64 = 2.4;
 /// Below this many only a constant can be learnt.
 const LEAST_UNITS: f64 = 30.0;
 /// A ReLU model has at most so many features for each row.
