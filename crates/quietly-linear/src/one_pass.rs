@@ -179,7 +179,7 @@ impl Algorithm for OnePass {
 }
 
 /// The histogram of a step of its own: the others share their steps with gradients.
-const FIRST_NORMS: &str = "first gradient norm histogram";
+pub const FIRST_NORMS: &str = "first gradient norm histogram";
 
 /// A pass on its way, in units of the target's range.
 struct Pass<'a> {
