@@ -140,10 +140,10 @@ impl Prepared {
         self.rows
     }
 
-    /// The standard deviation of the target, over half its range.
+    /// The standard deviation of the target, over half its range: of the rows that R² is measured on.
     pub(crate) fn spread(&self) -> f64 {
         let target = self.encoding.target().unwrap();
-        variance(self.train.target()).sqrt() / (0.5 * (target.hi - target.lo))
+        variance(self.test.target()).sqrt() / (0.5 * (target.hi - target.lo))
     }
 
     /// The error of the plain model: the map, the features and the radius that this one has, without noise and clips.
