@@ -8,14 +8,16 @@
 # make bench         the speed targets (make bench ONLY=regression for one group)
 # make bench-python  the Python package beside scikit-learn and diffprivlib: times, memory, import
 # make versus-diffprivlib  R2 and accuracy beside diffprivlib's on real tables; DATA=folder
-# make accuracy      regression and classification on real tables beside the best rivals; DATA=folder
+# make accuracy      regression and classification on real tables beside least squares, boosting and the best rivals; DATA=folder
+# make versus-ebm    R2 and log loss beside DP-EBM's on real tables; DATA=folder
+# make properties    all properties that the defaults must have, on synthetic tables; minutes
 # make lab           quietly-lab, which reproduces the experiments of the papers (docs/reproduce.md)
 # make cluster       quietly-cluster, for tables that outgrow one machine: the first build takes long
 # make test-cluster  clusters on this machine, whose parts are killed, beside one machine; the first build takes long
 # make test-spark    the Python package beside Spark, which needs Java 17 and is large
 # make bench-cluster what a cluster of two executors carries beside one machine
 # make clean         remove what was built
-.PHONY: deny wheel size fuzz lab cluster test-cluster test-spark bench-cluster demo test python python-older bench bench-python bench-wheel versus-diffprivlib bench-diffprivlib bench-torch bench-memory accuracy clean
+.PHONY: deny wheel size fuzz lab cluster test-cluster test-spark bench-cluster demo test python python-older bench bench-python bench-wheel versus-diffprivlib bench-diffprivlib bench-torch bench-memory accuracy versus-ebm properties clean
 
 CARGO ?= cargo
 TARGET = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
@@ -149,8 +151,23 @@ accuracy:
 	@test -x bench/.venv/bin/python || python3 -m venv bench/.venv
 	@bench/.venv/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt
 	@$(CARGO) build --quiet --release -p quietly-cli
+	@bench/.venv/bin/python bench/accuracy.py --quietly $(TARGET)/release/quietly --data $(DATA) --raw
 	@bench/.venv/bin/python bench/accuracy.py --quietly $(TARGET)/release/quietly --data $(DATA)
 	@bench/.venv/bin/python bench/classification.py --quietly $(TARGET)/release/quietly --data $(DATA)
+
+# DP-EBM wants numpy and scikit-learn of its own choice: interpret-core has a place of its own.
+versus-ebm:
+	@test -n "$(DATA)" || { echo "make versus-ebm DATA=folder (with california-housing, gas-turbine, ...)"; exit 1; }
+	@for place in .venv .venv-ebm; do test -x bench/$$place/bin/python || python3 -m venv bench/$$place; done
+	@bench/.venv/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt
+	@bench/.venv-ebm/bin/pip install --quiet --disable-pip-version-check interpret-core
+	@$(CARGO) build --quiet --release -p quietly-cli
+	@bench/.venv/bin/python bench/versus_ebm.py --quietly $(TARGET)/release/quietly --rival bench/.venv-ebm/bin/python --data $(DATA) $(if $(JSON),--json)
+
+# Everything that docs/spec/default.md#1 promises, line by line; `make test` has a fast selection. The dev profile, which the tests have built already.
+properties:
+	@QUIETLY_PROPERTIES=all $(CARGO) test --quiet --no-fail-fast -p quietly --test properties -- --nocapture --test-threads=2
+	@QUIETLY_PROPERTIES=all $(CARGO) test --quiet -p quietly --lib default_regression
 
 # A workspace of its own: the engine is no part of the default build. Its dev profile is what is tested and measured: there, what touches rows
 # is built to be fast; the rest of the engine moves a few bytes a step, and would take far longer to build than it can save.
