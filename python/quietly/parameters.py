@@ -132,6 +132,8 @@ def _attributes(kind: type) -> dict[str, tuple[str, str]]:
         return fitted
     if not kind.__name__.startswith("KAN"):
         fitted["coef_"] = ("array", "The weights of the features within [-1, 1], one for every category. ``coef_table()`` has natural units.")
+        if kind.__name__ == "AutoRegressor":
+            fitted["coef_"] = (fitted["coef_"][0], fitted["coef_"][1] + " Of an additive regression those of its linear part.")
         fitted["intercept_"] = ("float or array", "The weighted sum where all features are 0.")
         fitted["feature_names_out_"] = ("array of str", "The names of the features that ``coef_`` belongs to.")
     if hasattr(kind, "decision_function"):

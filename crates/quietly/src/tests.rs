@@ -1,4 +1,5 @@
 //! Tests of whole plans and fits: what the crates below do together.
+mod additive;
 mod backends;
 mod canary;
 mod certificates;

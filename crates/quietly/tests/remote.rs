@@ -96,7 +96,7 @@ fn in_parts(source: &Source, plan: &Plan, encoding: &Encoding) -> ParquetParts {
 
 /// Plans of every algorithm whose releases are sums, with what tells them apart.
 fn sum_plans(encoding: &Encoding) -> Vec<(String, Plan)> {
-    use Family::{Kan, Linear, Relu, Robust};
+    use Family::{Auto, Kan, Linear, Relu, Robust};
     let mut plans = Vec::new();
     let mut add = |spec: &ModelSpec, name: &str| {
         for neighbours in [Neighbours::AddRemove, Neighbours::ReplaceOne] {
@@ -139,6 +139,8 @@ fn sum_plans(encoding: &Encoding) -> Vec<(String, Plan)> {
         (spec.epochs, spec.batches_per_epoch) = (Some(3), Some(4));
         add(&spec, &format!("kan {sampler}"));
     }
+    // With bends of pairs.
+    add(&ModelSpec::new(Auto), "auto additive");
     plans
 }
 
@@ -158,8 +160,8 @@ fn rows_in_parts_give_the_bits_of_rows_in_memory() {
         assert_eq!(whole.to_json(), parts.to_json(), "{name}");
         methods.insert(name.split(' ').take(2).collect::<Vec<_>>().join(" "));
     }
-    // Of linear and ReLU regression 18 algorithms beside one pass, of convex losses 3, and networks with 5 samplers.
-    assert_eq!(methods.len(), 29, "{methods:?}");
+    // Of linear and ReLU regression 18 algorithms beside one pass, of convex losses 3, networks with 5 samplers, and the additive one.
+    assert_eq!(methods.len(), 30, "{methods:?}");
 }
 
 /// A run that resumes has another key: it may not draw again what an earlier step used.
