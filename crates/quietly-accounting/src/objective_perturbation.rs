@@ -44,6 +44,23 @@
 //!    γr² = s(1 - s)c ≤ 1 this is convex in r and zero at 0, so it increases where it is positive.
 //!    Hence max(0, f), and U with it, is largest for the longest unit if c ≤ 4.
 //!
+//! # Proof: a Gaussian release instead of a minimiser
+//!
+//! *Statement.* Let R be `noise` over `clip`, or `noise` where derivatives have no clip. Gaussian
+//! sums whose multipliers σ_t satisfy Σ 1/σ_t² ≤ 1/R² have δ(ε) ≤ E(1 - e^(ε - U))₊, with the U of
+//! the proof above, for every ε of either sign, in both directions, under either relation. So a
+//! released answer may choose between the minimiser and these sums: whatever was released, the next
+//! mechanism is dominated by U, which is what adaptive composition asks, and U alone is charged.
+//!
+//! 1. The sums together are μ-GDP with μ² = Σ 1/σ_t² for a unit that is added or removed, and with
+//!    twice that μ for a replaced one. Their loss is G = μξ + μ²/2, ξ normal, in both directions.
+//! 2. Coupled derivatives: s = τ gives U ≥ f(τ) ≥ τz + τ²m²/2 with z = mξ, as the third term is not
+//!    negative. With τm = clip/`noise` ≥ μ that is a Gaussian loss no smaller than G in law: U ≥ G.
+//! 3. Corners: the tail of U is 1 up to a constant c ≥ 0 and, beyond it, at least that of c plus the
+//!    Gaussian loss of the longest corner, which measures clip/`noise` for a unit that is added or
+//!    removed and twice that for a replaced one: not less than μ. So U is not less than G in law.
+//! 4. E(1 - e^(ε - L))₊ increases with L, and so does its mean over what was released before.
+//!
 //! *Rounding.* U ≤ t if and only if z ≤ z(t) = min over s of (t - s²m²/2 - ln(1 + s(1 - s)c))/s.
 //! Between two s of a grid the numerator is at least its value with each term at its largest there.
 //! So z(t) is bounded from below, and U from above.
@@ -81,6 +98,17 @@ pub enum DerivativeBound {
         #[serde(rename = "count")]
         classes: u64,
     },
+}
+
+impl DerivativeBound {
+    /// The least noise multiplier of a Gaussian sum that may be released instead of a minimiser
+    /// with this noise, at the minimiser's cost. Several sums: add up 1/σ².
+    pub fn instead(self, noise: f64) -> f64 {
+        match self {
+            DerivativeBound::Logistic { clip } => noise / clip,
+            _ => noise,
+        }
+    }
 }
 
 /// An upper bound on the privacy loss, under one relation.
@@ -262,6 +290,51 @@ mod tests {
             let larger = price((4.0 * target).min(4.0), 1.0).upper;
             assert!(larger > found.upper * 1.002, "{target} {larger}");
             assert!(price(target, 0.75).upper < 0.99 * found.upper);
+        }
+    }
+
+    /// Beside an earlier release and alone, at ε of either sign; with a tenth less noise the sum
+    /// costs more somewhere.
+    #[test]
+    fn a_gaussian_release_instead_costs_no_more() {
+        let earlier = Event::gaussian(3.0).unwrap();
+        for derivative in [
+            DerivativeBound::Logistic { clip: 0.75 },
+            DerivativeBound::Logistic { clip: 1.0 },
+            DerivativeBound::OneSign,
+            DerivativeBound::TwoSigns,
+            DerivativeBound::Softmax { classes: 2 },
+            DerivativeBound::Softmax { classes: 9 },
+        ] {
+            for neighbours in [Neighbours::AddRemove, Neighbours::ReplaceOne] {
+                for (noise, smoothness) in [(0.5, 0.1), (2.0, 0.02), (8.0, 0.3)] {
+                    let minimiser =
+                        Event::objective_perturbation(noise, smoothness, derivative).unwrap();
+                    let least = derivative.instead(noise);
+                    // Four steps, as one.
+                    let steps = Event::gaussian(2.0 * least).unwrap().repeat(4).unwrap();
+                    for at in [-1.0, -0.1, 0.0, 0.1, 0.5, 1.0, 3.0] {
+                        let of = |event: &Event| {
+                            [event.clone(), event.clone().then(earlier.clone())]
+                                .map(|event| delta(&event, neighbours, at).unwrap())
+                        };
+                        for (sum, whole) in of(&steps).iter().zip(of(&minimiser)) {
+                            assert!(
+                                sum.lower <= whole.upper,
+                                "{derivative:?} {neighbours:?} {noise} {at}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+        // Where curvature costs next to nothing there is no room.
+        for neighbours in [Neighbours::AddRemove, Neighbours::ReplaceOne] {
+            let derivative = DerivativeBound::Logistic { clip: 0.75 };
+            let minimiser = Event::objective_perturbation(2.0, 1e-3, derivative).unwrap();
+            let less = Event::gaussian(0.9 * derivative.instead(2.0)).unwrap();
+            let price = |event: &Event| epsilon(event, neighbours, 1e-5).unwrap();
+            assert!(price(&less).lower > price(&minimiser).upper);
         }
     }
 

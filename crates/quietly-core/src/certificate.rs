@@ -44,6 +44,9 @@ pub struct Certificate {
     /// About how many rows were used: one of the releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows_used: Option<RowsUsed>,
+    /// Of stages of which one runs instead of the other, those that ran: what was released chose.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ran: Vec<String>,
     /// What was taken to be public.
     pub public: Vec<String>,
     /// Where the noise came from.
@@ -124,6 +127,7 @@ impl Certificate {
             curve: Vec::new(),
             selection: None,
             rows_used: None,
+            ran: Vec::new(),
             public,
             randomness: source.map_or("none".into(), |s| s.to_string()),
             allocation: None,
@@ -262,6 +266,8 @@ impl Certificate {
             Some("its \"allocation\" contradicts itself")
         } else if !lines(&NOT_COVERED) && !lines(&NOT_COVERED_BEFORE) {
             Some("its \"not_covered\" does not begin with what no certificate covers")
+        } else if !self.ran.iter().all(|name| self.is_branch(name)) {
+            Some("its \"ran\" names a stage that nothing runs instead of")
         } else if self.budget.is_private()
             && self.stages.is_empty()
             && self.epsilon != 0.0
@@ -271,6 +277,12 @@ impl Certificate {
         } else {
             None
         }
+    }
+
+    /// Whether a stage of this name is one of two of which one runs.
+    fn is_branch(&self, name: &str) -> bool {
+        let branches = self.stages.iter().filter_map(|s| Some((&s.name, s.instead_of.as_ref()?)));
+        branches.into_iter().any(|(stage, other)| stage == name || other == name)
     }
 
     /// Whether no point of the curve is below the cost of the releases.
@@ -447,6 +459,13 @@ impl fmt::Display for Certificate {
                     stage.whom(charge)
                 )?;
             }
+        }
+        if !self.ran.is_empty() {
+            let ran = self.ran.join(", ");
+            let text = format!(
+                "of stages of which one runs instead of the other, as releases say: {ran}; the cost covers both"
+            );
+            paragraph(f, "ran      ", &text)?;
         }
         if let Some(chosen) = self.chosen() {
             paragraph(f, "chosen   ", &chosen)?;

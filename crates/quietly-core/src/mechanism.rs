@@ -6,10 +6,11 @@ use quietly_accounting::{DerivativeBound, Event, Neighbours, Participation};
 use serde::{Deserialize, Serialize};
 
 use self::pure::up;
-pub use self::{correlation::Correlation, sampler::Sampler};
+pub use self::{branches::noise_of_steps, correlation::Correlation, sampler::Sampler};
 pub use self::{pure::pure_epsilon, validity::goes_with};
 use crate::{budget::Budget, error::Error};
 
+mod branches;
 mod correlation;
 mod pure;
 mod sampler;
@@ -165,6 +166,9 @@ pub struct Stage {
     /// Every row takes part in each step, whatever the sampler.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_rows: bool,
+    /// The stage that this one may run instead of: a released answer chooses between the two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<String>,
 }
 
 /// What a plan's stages amount to under its sampler.
@@ -183,13 +187,17 @@ pub struct Stage {
 /// * [`Sampler::OrderedPartition`]: the same, and a replaced row keeps its place. One that joins or leaves moves all after it: plans
 ///   under that relation are refused before they come here.
 ///
+///
+/// A stage that runs instead of another is covered by that one's price ([`branches`]).
+///
 /// # Errors
 ///
 /// If no planner makes such stages for the sampler, or no theorem covers them.
 pub fn event(sampler: Sampler, stages: &[Stage]) -> Result<Event, Error> {
     let full = |stage: &Stage| stage.all_rows || sampler == Sampler::FullBatch;
     validity::check_stages(sampler, stages)?;
-    let (every, some): (Vec<&Stage>, Vec<&Stage>) = stages.iter().partition(|stage| full(stage));
+    let charged = stages.iter().filter(|stage| stage.instead_of.is_none());
+    let (every, some): (Vec<&Stage>, Vec<&Stage>) = charged.partition(|stage| full(stage));
     let sampled = sampler.event(&some)?;
     let mut events: Vec<Event> =
         every.iter().map(|stage| stage.event(stage.steps)).collect::<Result<_, _>>()?;
@@ -223,7 +231,7 @@ fn descent(sampler: Sampler, stages: &[&Stage]) -> Result<Event, Error> {
 impl Stage {
     /// Steps that make the same releases about a sampler's rows.
     pub fn new(name: &str, steps: u64, releases: Vec<PlannedRelease>) -> Self {
-        Stage { name: name.into(), steps, releases, all_rows: false }
+        Stage { name: name.into(), steps, releases, all_rows: false, instead_of: None }
     }
 
     /// The same about all rows.
@@ -231,8 +239,16 @@ impl Stage {
         Stage { all_rows: true, ..self }
     }
 
+    /// The same, which a released answer may choose instead of the stage of this name.
+    pub fn instead_of(self, stage: &str) -> Self {
+        Stage { instead_of: Some(stage.into()), ..self }
+    }
+
     /// Which rows a release is about, where it is not the sampler's once a step.
     pub fn whom(&self, charge: &PlannedRelease) -> String {
+        if let Some(stage) = &self.instead_of {
+            return format!(", or this instead of the {stage}");
+        }
         match (self.all_rows, charge.times) {
             (true, 1) => ", over all rows".into(),
             (true, times) => format!(", {times} times, over all rows"),

@@ -173,6 +173,7 @@ impl UncheckedPlan {
         let stages = rows_used::without(&self.stages);
         let alike = |(a, b): (&Stage, &Stage)| {
             let same = a.steps == b.steps && a.all_rows == b.all_rows && a.name == b.name;
+            let same = same && a.instead_of == b.instead_of;
             same && a.releases.len() == b.releases.len()
                 && a.releases.iter().zip(&b.releases).all(|(a, b)| alike(a, b))
         };

@@ -184,6 +184,10 @@ pub struct Releaser {
     pending: Vec<PendingRelease>,
     threads: NonZero<usize>,
     checkpoint: Option<Checkpoint>,
+    /// Stages of which one may run instead of the other, until that is chosen.
+    undecided: Vec<Branches>,
+    /// Of stages of which one ran instead of the other, those that ran.
+    pub ran: Vec<String>,
     /// What was released of the number of rows.
     pub rows_used: Option<RowsUsed>,
     /// For tests of sensitivity: what was to be released, instead of which nothing but noise is.
@@ -199,6 +203,32 @@ pub struct Witnessed {
     pub values: Vec<i64>,
     /// What one row may add to a sum; none for counts.
     pub bound: Option<f64>,
+}
+
+/// Two stages, of which one may run instead of the other: their names, and those of their releases.
+struct Branches {
+    first: (String, Vec<String>),
+    instead: (String, Vec<String>),
+}
+
+impl Branches {
+    /// Those of a plan.
+    fn of(stages: &[Stage]) -> Vec<Self> {
+        let of = |stage: &Stage| {
+            let releases = stage.releases.iter().map(|charge| charge.purpose.clone());
+            (stage.name.clone(), releases.collect())
+        };
+        let first = |name: &String| stages.iter().find(|stage| stage.name == *name);
+        let branches = stages.iter().filter_map(|instead| {
+            let first = first(instead.instead_of.as_ref()?).expect("a stage of the plan");
+            Some(Branches { first: of(first), instead: of(instead) })
+        });
+        branches.collect()
+    }
+
+    fn has(&self, purpose: &str) -> bool {
+        self.first.1.iter().chain(&self.instead.1).any(|p| p == purpose)
+    }
 }
 
 struct PendingRelease {
@@ -239,6 +269,8 @@ impl Releaser {
             pending,
             threads: NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN),
             checkpoint: None,
+            undecided: Branches::of(stages),
+            ran: Vec::new(),
             rows_used: None,
             #[cfg(any(test, feature = "witness"))]
             witness: None,
@@ -308,6 +340,25 @@ impl Releaser {
     /// The same, if it is planned at all.
     pub fn planned_for(&self, purpose: &str) -> Option<Mechanism> {
         self.pending.iter().find(|o| o.purpose == purpose).map(|open| open.mechanism)
+    }
+
+    /// Chooses between a stage of this name and the one planned instead of it, as what was released says; the other one is closed.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such choice, or it was made.
+    pub fn choose(&mut self, stage: &str, instead: bool) {
+        let at = self.undecided.iter().position(|branches| branches.first.0 == stage);
+        let Branches { first, instead: other } =
+            self.undecided.swap_remove(at.unwrap_or_else(|| panic!("{stage} is to be chosen")));
+        let (ran, closed) = if instead { (other, first) } else { (first, other) };
+        self.pending.retain(|open| !closed.1.contains(&open.purpose));
+        self.ran.push(ran.0);
+    }
+
+    /// Whether another stage is planned instead of the one of this name.
+    pub fn is_undecided(&self, stage: &str) -> bool {
+        self.undecided.iter().any(|branches| branches.first.0 == stage)
     }
 
     /// A value computed without noise: for plans without privacy (ε = ∞), and for no others.
@@ -580,6 +631,8 @@ impl Releaser {
     }
 
     fn next_use(&mut self, purpose: &str) -> (Mechanism, &Stream, u64) {
+        let undecided = self.undecided.iter().any(|branches| branches.has(purpose));
+        assert!(!undecided, "{purpose} is one of two branches, and none was chosen");
         let open = self.open_mut(purpose);
         assert!(open.left > 0, "{purpose} is used up");
         (open.left, open.used) = (open.left - 1, open.used + 1);

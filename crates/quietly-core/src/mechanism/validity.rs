@@ -4,7 +4,7 @@
 //! be priced at ε = 0.
 use quietly_accounting::Neighbours;
 
-use super::{Mechanism, PlannedRelease, Sampler, Stage};
+use super::{Mechanism, PlannedRelease, Sampler, Stage, branches};
 use crate::error::Error;
 
 /// No run is longer; products and sums of counts stay well within 64 bits.
@@ -17,6 +17,7 @@ pub(super) fn check_stages(sampler: Sampler, stages: &[Stage]) -> Result<(), Err
     let require =
         |good: bool, got: &str| Error::ensure(good, "stages", "as they were planned", got);
     let counts = |count: u64| (1..=MOST).contains(&count);
+    require(branches::are_covered(sampler, stages), "a stage that another one does not cover")?;
     require(!stages.is_empty() && stages.len() as u64 <= MOST, "no releases")?;
     for stage in stages {
         require(counts(stage.steps), "a stage without steps")?;
