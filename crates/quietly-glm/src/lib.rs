@@ -15,6 +15,7 @@
 //! one short file for every algorithm); one releases the last point of a descent (`bolt_on`); one adds noise to every
 //! gradient (`descent`). The first three have δ = 0 as well.
 pub use self::{
+    classes::Classes,
     dp_gd::NoisyGradients,
     fit::ConvexFit,
     localisation::Localisation,
@@ -34,6 +35,7 @@ pub use self::{
 };
 
 pub mod ball_intersection;
+pub mod classes;
 pub mod constants;
 pub mod constrained_minimiser;
 pub mod design_matrix;

@@ -48,6 +48,8 @@ use super::{
 };
 
 pub const MINIMISER: &str = "minimiser of a perturbed objective";
+/// The stage of the minimiser.
+pub const STAGE: &str = "minimiser";
 pub const ROUNDING: &str = "rounding of the minimiser";
 
 /// The share of ε that determinants may take, where derivatives do not know of them.
@@ -64,7 +66,8 @@ pub struct ObjectivePerturbation {}
 impl ConvexMethod for ObjectivePerturbation {
     fn stages(&self, problem: &Problem, shape: Shape, budget: Budget, noise: f64) -> Vec<Stage> {
         let mu = mu(problem, shape, budget);
-        let mut stages = stages(problem, shape, budget, for_one(mu, budget), noise);
+        let mut stages =
+            stages_of("", problem, shape, (budget, budget.epsilon()), for_one(mu, budget), noise);
         stages.extend(quantile_intercept::stage(problem, shape, budget));
         stages
     }
@@ -100,15 +103,22 @@ impl ConvexMethod for ObjectivePerturbation {
     }
 }
 
-/// The releases, where the whole budget is worth `mu` for a row that is there or not.
-fn stages(problem: &Problem, shape: Shape, budget: Budget, mu: f64, noise: f64) -> Vec<Stage> {
+/// The releases, under names that begin with `arm`, where the minimiser may spend about `epsilon`, and `mu` for a row that is there
+/// or not.
+pub(super) fn stages_of(
+    arm: &str,
+    problem: &Problem,
+    shape: Shape,
+    (budget, epsilon): (Budget, f64),
+    mu: f64,
+    noise: f64,
+) -> Vec<Stage> {
     let derivatives = match problem.loss {
         Loss::Logistic => DerivativeBound::Logistic { clip: problem.cut },
         Loss::Softmax { classes } => DerivativeBound::Softmax { classes: classes as u64 },
         loss if loss.sign_known() => DerivativeBound::OneSign,
         _ => DerivativeBound::TwoSigns,
     };
-    let epsilon = budget.epsilon();
     let coupled = problem.loss == Loss::Logistic && budget.neighbours() == Neighbours::AddRemove;
     // As long as c = 4·smoothness stays below ε, curvature costs nothing; a little beyond it costs little.
     let smoothness = if coupled {
@@ -116,10 +126,12 @@ fn stages(problem: &Problem, shape: Shape, budget: Budget, mu: f64, noise: f64) 
     } else {
         (DETERMINANT_SHARE * epsilon).exp_m1().min(1.0)
     };
-    let minimiser = PlannedRelease::objective(MINIMISER, noise, smoothness, derivatives);
+    let named = |name: &str| format!("{arm}{name}");
+    let minimiser = PlannedRelease::objective(&named(MINIMISER), noise, smoothness, derivatives);
     // No more noise than the accountant knows.
-    let rounding = PlannedRelease::sum(ROUNDING, (1.0 / (ROUNDING_SHARE * mu)).min(5e4));
-    vec![Stage::new("minimiser", 1, vec![minimiser]), Stage::new("rounding", 1, vec![rounding])]
+    let rounding = PlannedRelease::sum(&named(ROUNDING), (1.0 / (ROUNDING_SHARE * mu)).min(5e4));
+    let one = |name: &str, charge| Stage::new(&named(name), 1, vec![charge]);
+    vec![one(STAGE, minimiser), one("rounding", rounding)]
 }
 
 /// The questions where δ is 0 and there is `epsilon` to spend.
@@ -156,12 +168,12 @@ impl Setting {
         let (loss, neighbours) = (run.problem.loss, run.plan.budget.neighbours());
         let smooth = glm.smoothness * run.radius * run.radius;
         let ridge = run.rows * run.problem.regulariser.strong();
-        let (noise, strong, pure) = match run.releaser.planned(MINIMISER) {
+        let (noise, strong, pure) = match run.releaser.planned(&run.named(MINIMISER)) {
             Mechanism::ObjectivePerturbation { noise, smoothness, derivative } => {
                 let noise = noise * charged_derivative(derivative, glm, neighbours) * run.radius;
                 // The budget's, as the rounding was given its share of it.
-                let mu = 1.0 / (ROUNDING_SHARE * run.releaser.noise(ROUNDING));
-                let shrink = shrinkage(run.problem, run.shape, run.share * (1.0 - run.share), mu);
+                let mu = 1.0 / (ROUNDING_SHARE * run.releaser.noise(&run.named(ROUNDING)));
+                let shrink = shrinkage(run.problem, run.shape, run.variance, mu);
                 let strong = smooth / smoothness * (1.0 + 1e-12);
                 (noise, strong.max(ridge).max(shrink * noise * run.radius), false)
             }
@@ -209,6 +221,13 @@ impl Setting {
     }
 }
 
+/// Λ over the square of the radius, which is the same for every radius.
+pub fn least_ridge(run: &Fitting<'_, '_>) -> f64 {
+    let glm = derivatives_of(run.problem, run.shape.width, run.radius, false);
+    let setting = Setting::new(run, glm.expect("a plan that was checked"));
+    setting.strong / (run.radius * run.radius)
+}
+
 /// The derivative that noise is in units of.
 pub fn charged_derivative(derivatives: DerivativeBound, glm: Glm, neighbours: Neighbours) -> f64 {
     match (derivatives, neighbours) {
@@ -247,6 +266,26 @@ pub fn strong_enough(loss: Loss, smooth: f64, share: f64) -> f64 {
 
 /// The weights.
 fn fit(run: &mut Fitting<'_, '_>, examples: &Private<Examples<'_>>) -> Result<Vec<f64>, Error> {
+    let mut weights = minimise(run, examples)?.weights;
+    run.problem.set.project(&mut weights);
+    quantile_intercept::apply(run, examples, &mut weights)?;
+    Ok(weights)
+}
+
+/// A released minimiser, and what is public of its noise.
+pub struct Minimised {
+    pub weights: Vec<f64>,
+    /// The standard deviation of b in every coordinate.
+    pub deviation: f64,
+    /// Λ.
+    pub strong: f64,
+}
+
+/// The minimiser, as it is released.
+pub fn minimise(
+    run: &mut Fitting<'_, '_>,
+    examples: &Private<Examples<'_>>,
+) -> Result<Minimised, Error> {
     let problem = run.problem;
     let all = problem.size(run.shape.width);
     let glm = derivatives_of(problem, run.shape.width, run.radius, run.set_inside().is_some())?;
@@ -257,23 +296,26 @@ fn fit(run: &mut Fitting<'_, '_>, examples: &Private<Examples<'_>>) -> Result<Ve
     let power_term = problem.regulariser.power_term(run.rows, far);
     let terms = Terms { glm, radius: run.radius, size, strong: setting.strong, power_term };
     // How near the minimiser is asked to be: so near that it does not matter, but not nearer than 53 bits usually show.
-    let harmless =
-        0.05 * setting.deviation() / terms.derivative_bound(run.rows) / run.noise(ROUNDING);
-    // The ridge is centred where the constant alone would say what the classes' shares are.
-    let centre = run.offset / run.constant.max(1e-300) * setting.strong;
-    let linear_term = setting.longest(all) + centre.abs();
+    let harmless = 0.05 * setting.deviation()
+        / terms.derivative_bound(run.rows)
+        / run.noise(&run.named(ROUNDING));
+    // The ridge is centred where the constants alone would say what the classes' shares are.
+    let centre = |offset: &f64| offset / run.constant.max(1e-300) * setting.strong;
+    let centres: Vec<f64> = run.offsets.iter().map(centre).collect();
+    let linear_term = setting.longest(all) + centres.iter().map(|c| c.abs()).sum::<f64>();
     let near = match set {
         None => terms.least_distance(2.0 * run.rows, 64.0 / run.radius, linear_term),
         Some(_) => terms.least_distance_within(run.rows, far, 4.0 * linear_term),
     };
     let near = near.max(harmless);
     let lasso = run.rows * problem.regulariser.lasso;
+    let (minimiser, rounding) = (run.named(MINIMISER), run.named(ROUNDING));
     let watch = &mut *run.watch;
     let found =
-        run.releaser.objective(MINIMISER, examples.as_ref(), |examples, stream, step| {
+        run.releaser.objective(&minimiser, examples.as_ref(), |examples, stream, step| {
             let mut linear_term = setting.linear_term(all, stream, step)?;
-            if let Some(last) = linear_term.last_mut() {
-                *last -= centre;
+            for (of_output, centre) in linear_term.chunks_exact_mut(size).zip(&centres) {
+                of_output[size - 1] -= centre;
             }
             let objective =
                 Objective { terms, examples, rows: 0..examples.rows(), linear_term: &linear_term };
@@ -286,10 +328,8 @@ fn fit(run: &mut Fitting<'_, '_>, examples: &Private<Examples<'_>>) -> Result<Ve
         })?;
     // Given the exact minimiser, two tables' points are at most so far apart.
     let apart = 2.0 * (near + setting.blur(all));
-    let mut weights = run.release(ROUNDING, found, apart)?;
-    problem.set.project(&mut weights);
-    quantile_intercept::apply(run, examples, &mut weights)?;
-    Ok(weights)
+    let weights = run.release(&rounding, found, apart)?;
+    Ok(Minimised { weights, deviation: setting.deviation(), strong: setting.strong })
 }
 
 /// The loss with bounds that hold for all weights that are tried: those of the set, or any.

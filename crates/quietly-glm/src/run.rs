@@ -57,9 +57,12 @@ pub struct Fitting<'a, 'w> {
     pub radius: f64,
     /// The constant feature.
     pub constant: f64,
-    /// The share of the last class, and the score that says as much; released, or one half and zero.
-    pub share: f64,
-    pub offset: f64,
+    /// p(1 - p) of the class, and the scores that say what the shares of the classes are, one for each output; released, or one quarter
+    /// and none.
+    pub variance: f64,
+    pub offsets: Vec<f64>,
+    /// What the names of releases begin with.
+    pub arm: &'static str,
 }
 
 /// The share of rows that are not cut, about. All noise grows with the longest row, and cutting rows is wrong by what it takes
@@ -109,6 +112,10 @@ pub struct Weights {
     pub rows: Option<RowMap>,
     /// What expands rows before that, if anything does.
     pub expander: Option<Expander>,
+    /// What no probability of a class is below.
+    pub least: Option<f64>,
+    /// Weights of expanded rows, whose scores are added to these.
+    pub splines: Option<Box<Weights>>,
 }
 
 impl Weights {
@@ -119,13 +126,26 @@ impl Weights {
         let mapped = self.rows.as_ref().map(|map| map.apply(row));
         let row = mapped.as_deref().unwrap_or(row);
         let score = |(intercept, w): &(f64, Vec<f64>)| intercept + dot(w, row);
-        self.outputs.iter().map(score).collect()
+        let mut scores: Vec<f64> = self.outputs.iter().map(score).collect();
+        if let Some(splines) = &self.splines {
+            scores.iter_mut().zip(splines.scores(features)).for_each(|(u, more)| *u += more);
+        }
+        scores
+    }
+
+    /// The same with all scores times `share`.
+    pub(super) fn times(mut self, share: f64) -> Weights {
+        for (intercept, weights) in &mut self.outputs {
+            *intercept *= share;
+            weights.iter_mut().for_each(|w| *w *= share);
+        }
+        self
     }
 }
 
 impl From<(f64, Vec<f64>)> for Weights {
     fn from(output: (f64, Vec<f64>)) -> Weights {
-        Weights { outputs: vec![output], rows: None, expander: None }
+        Weights { outputs: vec![output], rows: None, expander: None, least: None, splines: None }
     }
 }
 
@@ -150,8 +170,9 @@ pub fn fit<M: ConvexMethod>(fit: &ConvexFit<M>, run: Run<'_, '_>) -> Result<Weig
         range,
         rows: count.map_or(shape.rows as f64, |n| n.max(1) as f64),
         radius: problem.longest,
-        share: 0.5,
-        offset: 0.0,
+        variance: 0.25,
+        offsets: Vec::new(),
+        arm: "",
         constant: problem.constant,
     };
     match fit.method.access() {
@@ -232,7 +253,8 @@ impl Fitting<'_, '_> {
             self.radius =
                 map.radius * (1.0 + problem.constant * problem.constant).sqrt() * (1.0 + 1e-12);
             if problem.loss == Loss::Logistic {
-                (self.share, self.offset) = (share, (share / (1.0 - share)).ln());
+                self.variance = share * (1.0 - share);
+                self.offsets = vec![(share / (1.0 - share)).ln()];
             }
             let shape = RowShape { constant: self.constant, radius: self.radius, ..shape };
             let rows = features.zip(target).map(|(features, target)| {
@@ -268,8 +290,9 @@ impl Fitting<'_, '_> {
     }
 
     /// What is learnt, for targets as they came.
-    fn weights(&self, weights: &[f64], rows: Option<RowMap>) -> Weights {
-        Weights { outputs: self.parted(weights, self.range), rows, expander: None }
+    pub(super) fn weights(&self, weights: &[f64], rows: Option<RowMap>) -> Weights {
+        let outputs = self.parted(weights, self.range);
+        Weights { outputs, rows, expander: None, least: None, splines: None }
     }
 }
 
@@ -286,6 +309,11 @@ impl<'a> Fitting<'a, '_> {
             TargetScaling::new(Link::Linear, range).decode(intercept, weights)
         };
         weights.chunks_exact(problem.size(width) / problem.loss.outputs()).map(one).collect()
+    }
+
+    /// The name of a release.
+    pub fn named(&self, release: &str) -> String {
+        format!("{}{release}", self.arm)
     }
 
     /// The set, if weights are to be sought within it; otherwise they are projected onto it in the end.

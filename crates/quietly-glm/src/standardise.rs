@@ -6,7 +6,8 @@
 //!
 //! 1. R₀, a norm that most rows do not exceed: a private quantile. Rows are cut to it.
 //! 2. The sum of (x, x∘x, ±R₀/2, R₀/2): as |x_j| ≤ 1, ‖x∘x‖ ≤ ‖x‖ ≤ R₀, and the vector measures at most √2.5·R₀. It gives the count, the
-//!    mean of every feature (shrunk as James and Stein do), its spread, and the share of the last class.
+//!    mean of every feature (shrunk as James and Stein do), its spread, and the share of the last class. Where classes are counted by
+//!    a question of their own, the sum is of (x, x∘x), which measures at most √2·R₀, and the count is the declared one.
 //! 3. The sum of squared norms of P(x - m), cut at 1.5·R₀: at most (1.5·R₀)².
 //!
 //! The rest is post-processing: which radius is taken, too. Rows become z = P(x - m)·min(1, R/‖P(x - m)‖), with P down to the spread of a feature, and R below the
@@ -34,6 +35,8 @@ const SIZE: &str = "squared norms of the scaled rows";
 
 /// Shares of μ for the three questions.
 const SHARES: [f64; 3] = [0.07, 0.2, 0.1];
+/// The same where classes are counted apart.
+const SHARES_OF_CLASSES: [f64; 3] = [0.07, 0.25, 0.1];
 /// How many rows R₀ is to leave alone, about.
 const LEVEL: f64 = 0.8;
 /// No spread counts as less than this part of the mean one.
@@ -59,6 +62,9 @@ pub struct RowMap {
     pub centre: Vec<f64>,
     /// What every feature is multiplied by then.
     pub scale: Vec<f64>,
+    /// What features are held to then, each on its own; nothing holds them if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<f64>,
     /// And what the result is cut to.
     pub radius: f64,
 }
@@ -69,16 +75,22 @@ impl RowMap {
         let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
         let first = (self.cut / norm(features)).min(1.0);
         let moved = features.iter().zip(&self.centre).zip(&self.scale);
-        let mut z: Vec<f64> = moved.map(|((x, m), p)| (first * x - m) * p).collect();
+        let mut z: Vec<f64> = moved.map(|((x, m), p)| self.hold((first * x - m) * p)).collect();
         let second = (self.radius / norm(&z)).min(1.0);
         z.iter_mut().for_each(|z| *z *= second);
         z
     }
 
-    /// Whether a row is neither cut nor clipped.
+    /// Whether a row is neither cut nor held nor clipped.
     pub fn keeps(&self, row: &[f64]) -> bool {
         let norm = row.iter().map(|x| x * x).sum::<f64>().sqrt();
-        norm <= self.cut && self.moved(row, &mut vec![0.0; row.len()]).sqrt() <= self.radius
+        let mut z = vec![0.0; row.len()];
+        let within = norm <= self.cut && self.moved(row, &mut z).sqrt() <= self.radius;
+        within && self.held.is_none_or(|most| z.iter().all(|z| z.abs() < most))
+    }
+
+    fn hold(&self, z: f64) -> f64 {
+        self.held.map_or(z, |most| z.clamp(-most, most))
     }
 
     /// Whether it goes with so many features.
@@ -87,7 +99,9 @@ impl RowMap {
         self.centre.len() == width
             && self.scale.len() == width
             && self.centre.iter().chain(&self.scale).all(good)
-            && [self.cut, self.radius].iter().all(|r| *r > 0.0 && r.is_finite())
+            && [self.cut, self.radius, self.held.unwrap_or(1.0)]
+                .iter()
+                .all(|r| *r > 0.0 && r.is_finite())
     }
 }
 
@@ -100,12 +114,31 @@ pub struct Found {
 
 /// The questions, where the whole budget is worth `mu` for a row that is there or not.
 pub fn stages(mu: f64, neighbours: quietly_accounting::Neighbours) -> Vec<Stage> {
-    let [radius, moments, size] = SHARES.map(|share| share * mu);
-    let one = |name: &str, charge| Stage::new(name, 1, vec![charge]);
+    stages_of("", SHARES, mu, neighbours)
+}
+
+/// The same where classes are counted apart, under names that begin with `arm`; the last question is for a radius.
+pub fn stages_of_classes(
+    arm: &str,
+    mu: f64,
+    neighbours: quietly_accounting::Neighbours,
+) -> Vec<Stage> {
+    stages_of(arm, SHARES_OF_CLASSES, mu, neighbours)
+}
+
+fn stages_of(
+    arm: &str,
+    shares: [f64; 3],
+    mu: f64,
+    neighbours: quietly_accounting::Neighbours,
+) -> Vec<Stage> {
+    let [radius, moments, size] = shares.map(|share| share * mu);
+    let named = |name: &str| format!("{arm}{name}");
+    let one = |name: &str, charge| Stage::new(&named(name), 1, vec![charge]);
     vec![
-        one("rows", PlannedRelease::quantile(RADIUS, LEVEL, radius, neighbours)),
-        one("features", PlannedRelease::sum(MOMENTS, 1.0 / moments)),
-        one("size", PlannedRelease::sum(SIZE, 1.0 / size)),
+        one("rows", PlannedRelease::quantile(&named(RADIUS), LEVEL, radius, neighbours)),
+        one("features", PlannedRelease::sum(&named(MOMENTS), 1.0 / moments)),
+        one("size", PlannedRelease::sum(&named(SIZE), 1.0 / size)),
     ]
 }
 
@@ -117,92 +150,181 @@ pub fn find(
     (width, longest, rows): (usize, f64, f64),
     calm: bool,
 ) -> Result<Found, Error> {
-    let threads = releaser.threads();
-    let both = || features.as_ref().zip(target.as_ref());
-    // 1. How long rows are.
-    let radii = geometric_bins(longest, -24 - 2 * (width.max(1).ilog2() as i32), 0);
-    let grid = Bins::new(radii.clone());
-    let counts = both().map(|(features, target)| {
-        let there = |i: &usize| !target[*i].is_nan();
-        let norms: Vec<f64> =
-            (0..target.len()).filter(there).map(|i| features.row(i, width).norm()).collect();
-        tally(&norms, grid.bins(), |x| grid.bin(x), threads)
-    });
-    let cut = radii[releaser.quantile(RADIUS, LEVEL, Histogram::new(counts))?];
-
-    // 2. Means and squares.
-    let size = 2 * width + 2;
-    let lattice = Lattice::for_sums(2.5_f64.sqrt() * cut, size);
-    let sum = both().map(|(features, target)| {
-        let parts = in_parts(threads, 0..target.len(), |range| {
-            let mut sum = vec![0_i64; size];
-            for i in range.filter(|&i| !target[i].is_nan()) {
-                let row = features.row(i, width);
-                let first = (cut / row.norm()).min(1.0);
-                let last = 0.5 * cut;
-                let squares = |(s, q): (f64, f64), (_, x): (usize, f64)| {
-                    let x = first * x;
-                    (s + x * x, q + x * x * x * x)
-                };
-                let (s, q) = row.entries().fold((0.0, 0.0), squares);
-                let norm = (s + q + 2.0 * last * last).sqrt()
-                    * (1.0 + (width as f64 + 64.0) * f64::EPSILON);
-                let units = lattice.clipped_coefficient(1.0, norm);
-                for (j, x) in row.entries() {
-                    let x = first * x;
-                    sum[j] += (units * x).round() as i64;
-                    sum[width + j] += (units * x * x).round() as i64;
-                }
-                // The number of a class may be any; what is added may not.
-                let side = target[i].clamp(-1.0, 1.0);
-                sum[2 * width] += (units * side * last).round() as i64;
-                sum[2 * width + 1] += (units * last).round() as i64;
-            }
-            sum
-        });
-        added(parts, size)
-    });
-    let (sums, noise) = releaser.sum(MOMENTS, BoundedSum::new(sum, lattice.sensitivity()))?;
-    // The count is known to its noise; what was declared keeps it from being absurd.
-    let count = (2.0 * sums[2 * width + 1] / cut).clamp(0.25 * rows, 4.0 * rows);
-    let noise = noise / count;
-    let mut centre: Vec<f64> = sums[..width].iter().map(|s| s / count).collect();
-    let square: f64 = centre.iter().map(|m| m * m).sum();
-    let shrink = (1.0 - width as f64 * noise * noise / square.max(1e-300)).max(0.0);
-    centre.iter_mut().for_each(|m| *m *= shrink);
-    let spread = |j: usize| sums[width + j] / count - centre[j] * centre[j];
-    let mean = ((0..width).map(spread).sum::<f64>() / width as f64).max(noise);
-    let least = (LEAST_SPREAD * mean).max(2.0 * noise);
-    let scale = (0..width).map(|j| (spread(j).max(least) / mean).sqrt().recip()).collect();
-    // ±1 for the two classes: half the mean is the share's distance from one half.
-    let away = (sums[2 * width] / (cut * count)).clamp(-0.5, 0.5);
-    let doubt = 2.0 * noise / cut;
-    let share = (0.5 + away * 0.09 / (0.09 + doubt * doubt)).clamp(0.002, 0.998);
-
-    // 3. How long rows are by now.
-    let mut map = RowMap { cut, centre, scale, radius: f64::INFINITY };
-    let most = 1.5 * cut;
-    let lattice = Lattice::for_sums(most * most, 1);
-    let sum = both().map(|(features, target)| {
-        let parts = in_parts(threads, 0..target.len(), |range| {
-            let (mut sum, mut row, mut z) = (0, vec![0.0; width], vec![0.0; width]);
-            for i in range.filter(|&i| !target[i].is_nan()) {
-                features.row(i, width).fill(&mut row);
-                let square = map.moved(&row, &mut z).min(most * most);
-                sum += (lattice.clipped_coefficient(square, 1.0)).round() as i64;
-            }
-            vec![sum]
-        });
-        added(parts, 1)
-    });
-    let (squares, _) = releaser.sum(SIZE, BoundedSum::new(sum, lattice.sensitivity()))?;
-    let rms = (squares[0] / count).clamp(most * most / 64.0, most * most).sqrt();
+    let asked = Asked { arm: "", features, target, width, longest, rows, sides: true };
+    let moments = Moments::ask(releaser, &asked)?;
+    let mut map = moments.map();
+    let rms = moments.size(releaser, &asked, &map)?;
     if calm {
         (map.cut, map.radius) = (longest, RADIUS_WHEN_CALM * rms);
     } else {
         map.radius = RADIUS_OF_RMS * rms;
     }
-    Ok(Found { map, share })
+    Ok(Found { map, share: moments.share })
+}
+
+/// The rows that are asked about, and what is public of them.
+pub struct Asked<'a, 'b> {
+    /// What the names of the questions begin with.
+    pub arm: &'static str,
+    pub features: &'a Private<Features<'b>>,
+    pub target: &'a Private<Vec<f64>>,
+    pub width: usize,
+    pub longest: f64,
+    pub rows: f64,
+    /// Whether question 2 is of the number of rows and the class as well.
+    pub sides: bool,
+}
+
+/// Means and squares of the features, as they were released.
+pub struct Moments {
+    cut: f64,
+    /// The number of rows, as far as that is known.
+    count: f64,
+    /// The noise of a mean.
+    noise: f64,
+    centre: Vec<f64>,
+    spread: Vec<f64>,
+    /// The share of the last of two classes.
+    pub share: f64,
+}
+
+impl Moments {
+    /// Questions 1 and 2.
+    pub fn ask(releaser: &mut Releaser, asked: &Asked<'_, '_>) -> Result<Moments, Error> {
+        let Asked { arm, features, target, width, longest, rows, sides } = *asked;
+        let named = |name: &str| format!("{arm}{name}");
+        let threads = releaser.threads();
+        let both = || features.as_ref().zip(target.as_ref());
+        // 1. How long rows are.
+        let radii = geometric_bins(longest, -24 - 2 * (width.max(1).ilog2() as i32), 0);
+        let grid = Bins::new(radii.clone());
+        let counts = both().map(|(features, target)| {
+            let there = |i: &usize| !target[*i].is_nan();
+            let norms: Vec<f64> =
+                (0..target.len()).filter(there).map(|i| features.row(i, width).norm()).collect();
+            tally(&norms, grid.bins(), |x| grid.bin(x), threads)
+        });
+        let cut = radii[releaser.quantile(&named(RADIUS), LEVEL, Histogram::new(counts))?];
+
+        // 2. Means and squares.
+        let size = 2 * width + if sides { 2 } else { 0 };
+        let longest = if sides { 2.5_f64 } else { 2.0 }.sqrt() * cut;
+        let lattice = Lattice::for_sums(longest, size);
+        let sum = both().map(|(features, target)| {
+            let parts = in_parts(threads, 0..target.len(), |range| {
+                let mut sum = vec![0_i64; size];
+                for i in range.filter(|&i| !target[i].is_nan()) {
+                    let row = features.row(i, width);
+                    let first = (cut / row.norm()).min(1.0);
+                    let last = if sides { 0.5 * cut } else { 0.0 };
+                    let squares = |(s, q): (f64, f64), (_, x): (usize, f64)| {
+                        let x = first * x;
+                        (s + x * x, q + x * x * x * x)
+                    };
+                    let (s, q) = row.entries().fold((0.0, 0.0), squares);
+                    let norm = (s + q + 2.0 * last * last).sqrt()
+                        * (1.0 + (width as f64 + 64.0) * f64::EPSILON);
+                    let units = lattice.clipped_coefficient(1.0, norm);
+                    for (j, x) in row.entries() {
+                        let x = first * x;
+                        sum[j] += (units * x).round() as i64;
+                        sum[width + j] += (units * x * x).round() as i64;
+                    }
+                    if !sides {
+                        continue;
+                    }
+                    // The number of a class may be any; what is added may not.
+                    let side = target[i].clamp(-1.0, 1.0);
+                    sum[2 * width] += (units * side * last).round() as i64;
+                    sum[2 * width + 1] += (units * last).round() as i64;
+                }
+                sum
+            });
+            added(parts, size)
+        });
+        let (sums, noise) =
+            releaser.sum(&named(MOMENTS), BoundedSum::new(sum, lattice.sensitivity()))?;
+        // The count is known to its noise; what was declared keeps it from being absurd.
+        let count = match sides {
+            true => (2.0 * sums[2 * width + 1] / cut).clamp(0.25 * rows, 4.0 * rows),
+            false => rows,
+        };
+        let noise = noise / count;
+        let mut centre: Vec<f64> = sums[..width].iter().map(|s| s / count).collect();
+        let square: f64 = centre.iter().map(|m| m * m).sum();
+        let shrink = (1.0 - width as f64 * noise * noise / square.max(1e-300)).max(0.0);
+        centre.iter_mut().for_each(|m| *m *= shrink);
+        let spread = |j: usize| sums[width + j] / count - centre[j] * centre[j];
+        let mut spread: Vec<f64> = (0..width).map(spread).collect();
+        if !sides {
+            shrink_to_mean(&mut spread, noise);
+            return Ok(Moments { cut, count, noise, centre, spread, share: 0.5 });
+        }
+        // ±1 for the two classes: half the mean is the share's distance from one half.
+        let away = (sums[2 * width] / (cut * count)).clamp(-0.5, 0.5);
+        let doubt = 2.0 * noise / cut;
+        let share = (0.5 + away * 0.09 / (0.09 + doubt * doubt)).clamp(0.002, 0.998);
+        Ok(Moments { cut, count, noise, centre, spread, share })
+    }
+
+    /// Rows that are centred and scaled, and not clipped yet.
+    pub fn map(&self) -> RowMap {
+        let Moments { cut, noise, ref centre, ref spread, .. } = *self;
+        let mean = (spread.iter().sum::<f64>() / spread.len() as f64).max(noise);
+        let least = (LEAST_SPREAD * mean).max(2.0 * noise);
+        let scale = spread.iter().map(|s| (s.max(least) / mean).sqrt().recip()).collect();
+        RowMap { cut, centre: centre.clone(), scale, held: None, radius: f64::INFINITY }
+    }
+
+    /// Rows whose features are centred, in units of two standard deviations, and held to [-1, 1]: for gradients that are clipped
+    /// one by one. Spreads here may be as small as the noise of their mean.
+    pub fn held_map(&self, longest: f64) -> RowMap {
+        let width = self.spread.len() as f64;
+        let least = self.noise / width.sqrt();
+        let mean = (self.spread.iter().sum::<f64>() / width).max(least);
+        let least = (LEAST_SPREAD * mean).max(least);
+        let scale = self.spread.iter().map(|s| 0.5 * s.max(least).sqrt().recip()).collect();
+        let (centre, radius) = (self.centre.clone(), width.sqrt());
+        RowMap { cut: longest, centre, scale, held: Some(1.0), radius }
+    }
+
+    /// Question 3: the root mean square of the rows' norms after `map`.
+    pub fn size(
+        &self,
+        releaser: &mut Releaser,
+        asked: &Asked<'_, '_>,
+        map: &RowMap,
+    ) -> Result<f64, Error> {
+        let Asked { arm, features, target, width, .. } = *asked;
+        let (cut, count, threads) = (self.cut, self.count, releaser.threads());
+        let both = || features.as_ref().zip(target.as_ref());
+        let most = 1.5 * cut;
+        let lattice = Lattice::for_sums(most * most, 1);
+        let sum = both().map(|(features, target)| {
+            let parts = in_parts(threads, 0..target.len(), |range| {
+                let (mut sum, mut row, mut z) = (0, vec![0.0; width], vec![0.0; width]);
+                for i in range.filter(|&i| !target[i].is_nan()) {
+                    features.row(i, width).fill(&mut row);
+                    let square = map.moved(&row, &mut z).min(most * most);
+                    sum += (lattice.clipped_coefficient(square, 1.0)).round() as i64;
+                }
+                vec![sum]
+            });
+            added(parts, 1)
+        });
+        let (squares, _) =
+            releaser.sum(&format!("{arm}{SIZE}"), BoundedSum::new(sum, lattice.sensitivity()))?;
+        Ok((squares[0] / count).clamp(most * most / 64.0, most * most).sqrt())
+    }
+}
+
+/// Shrinks numbers with noise of this standard deviation towards their mean, as James and Stein do.
+fn shrink_to_mean(numbers: &mut [f64], noise: f64) {
+    let count = numbers.len() as f64;
+    let mean = numbers.iter().sum::<f64>() / count;
+    let square: f64 = numbers.iter().map(|x| (x - mean).powi(2)).sum();
+    let kept = (1.0 - count * noise * noise / square.max(1e-300)).max(0.0);
+    numbers.iter_mut().for_each(|x| *x = mean + kept * (*x - mean));
 }
 
 /// Sums of parts, held to what the releaser takes.
@@ -218,7 +340,7 @@ impl RowMap {
         let first = (self.cut / norm).min(1.0);
         let mut square = 0.0;
         for (((z, x), m), p) in z.iter_mut().zip(row).zip(&self.centre).zip(&self.scale) {
-            *z = (first * x - m) * p;
+            *z = self.hold((first * x - m) * p);
             square += *z * *z;
         }
         square
@@ -251,7 +373,7 @@ impl Row<'_> {
         self.entries().map(|(_, x)| x * x).sum::<f64>().sqrt()
     }
 
-    fn fill(self, row: &mut [f64]) {
+    pub(super) fn fill(self, row: &mut [f64]) {
         row.fill(0.0);
         self.entries().for_each(|(j, x)| row[j] = x);
     }

@@ -7,11 +7,12 @@ use quietly_core::{
 use quietly_engine::{
     algorithm::{Access, Algorithm, Planned, Run, Shape},
     error::Error,
+    expansion::Expansion,
     link::Link,
 };
 use quietly_glm::{
-    ConvexFit, Localisation, Minimiser, NoisyGradients, ObjectivePerturbation, OutputPerturbation,
-    Problem, Weights,
+    Classes, ConvexFit, Localisation, Minimiser, NoisyGradients, ObjectivePerturbation,
+    OutputPerturbation, Problem, Weights,
 };
 use quietly_kan::{KanConfig, KanModel};
 use quietly_linear::{
@@ -58,6 +59,8 @@ pub enum AnyAlgorithm {
     BoostedAdaSsp(BoostedAdaSsp),
     /// A deep point among many least-squares fits.
     TukeyEm(TukeyEm),
+    /// Two or more classes, by the default rules.
+    Classes(Classes),
     /// The minimiser of a perturbed objective.
     ObjectivePerturbation(ConvexFit<ObjectivePerturbation>),
     /// Descent along noisy gradients of a convex loss.
@@ -129,6 +132,7 @@ from!(
     AdaSsp(AdaSsp),
     BoostedAdaSsp(BoostedAdaSsp),
     TukeyEm(TukeyEm),
+    Classes(Classes),
     ObjectivePerturbation(ConvexFit<ObjectivePerturbation>),
     NoisyGradients(ConvexFit<NoisyGradients>),
     OutputPerturbation(ConvexFit<OutputPerturbation>),
@@ -151,6 +155,7 @@ macro_rules! each {
             AnyAlgorithm::AdaSsp($algorithm) => $work,
             AnyAlgorithm::BoostedAdaSsp($algorithm) => $work,
             AnyAlgorithm::TukeyEm($algorithm) => $work,
+            AnyAlgorithm::Classes($algorithm) => $work,
             AnyAlgorithm::ObjectivePerturbation($algorithm) => $work,
             AnyAlgorithm::NoisyGradients($algorithm) => $work,
             AnyAlgorithm::OutputPerturbation($algorithm) => $work,
@@ -219,11 +224,20 @@ impl AnyAlgorithm {
     /// The convex problem, if it solves one.
     pub fn problem(&self) -> Option<&Problem> {
         match self {
+            AnyAlgorithm::Classes(classes) => Some(&classes.problem),
             AnyAlgorithm::ObjectivePerturbation(fit) => Some(&fit.problem),
             AnyAlgorithm::NoisyGradients(fit) => Some(&fit.problem),
             AnyAlgorithm::OutputPerturbation(fit) => Some(&fit.problem),
             AnyAlgorithm::Localisation(fit) => Some(&fit.problem),
             AnyAlgorithm::Minimiser(fit) => Some(&fit.problem),
+            _ => None,
+        }
+    }
+
+    /// What expands the rows of a second part, if there is one.
+    pub(crate) fn splines(&self) -> Option<&Expansion> {
+        match self {
+            AnyAlgorithm::Classes(classes) => classes.splines.as_ref().map(|s| &s.expansion),
             _ => None,
         }
     }
@@ -256,6 +270,7 @@ impl AnyAlgorithm {
             AnyAlgorithm::AdaSsp(_) => Method::AdaSsp,
             AnyAlgorithm::BoostedAdaSsp(_) => Method::BoostedAdaSsp,
             AnyAlgorithm::TukeyEm(_) => Method::TukeyEm,
+            AnyAlgorithm::Classes(_) => Method::ScaledAmp,
             AnyAlgorithm::ObjectivePerturbation(fit) if fit.problem.scales => Method::ScaledAmp,
             AnyAlgorithm::ObjectivePerturbation(_) => Method::Amp,
             AnyAlgorithm::NoisyGradients(fit) => match fit.method {

@@ -83,8 +83,9 @@ pub use quietly_engine::{
     wire::{Build, Foreign, from_bytes, opened, sealed, to_bytes},
 };
 pub use quietly_glm::{
-    ConvexFit, Growth, Localisation, Loss, Minimiser, NoisyGradients, ObjectivePerturbation,
-    OutputPerturbation, Problem, Regulariser, RowMap, Set, Weights,
+    Classes, ConvexFit, Growth, Localisation, Loss, Minimiser, NoisyGradients,
+    ObjectivePerturbation, OutputPerturbation, Problem, Regulariser, RowMap, Set, Weights,
+    classes::Splines,
 };
 pub use quietly_kan as kan;
 pub use quietly_linear::{
@@ -111,10 +112,12 @@ pub use crate::{
     },
     label::Label,
     methods::{Method, MethodInfo},
-    model::{Affine, Classified, Curve, Model, PairMap, certificate_from_json},
+    model::{Affine, Classified, Curve, Model, PairMap, SplinePart, certificate_from_json},
     moments::Moments,
     partial_dependence::{ColumnCurves, Curves, Places},
-    plan::{Convex, FitInput, FitOptions, FitOutput, Plan, PlanRecord, Regression},
+    plan::{
+        Convex, FitInput, FitOptions, FitOutput, Plan, PlanRecord, Regression, plan_auto_classes,
+    },
     queries::decode_query,
     spec::{
         Family, ModelSpec, PARAMETERS, ParameterGroup, ParameterInfo, ParameterKind,

@@ -21,6 +21,7 @@ pub use self::{
     classes::Classified,
     curves::{Curve, PairMap},
     file::certificate_from_json,
+    part::SplinePart,
 };
 use self::{
     classes::{finite, sum},
@@ -31,6 +32,7 @@ mod affine;
 mod classes;
 mod curves;
 mod file;
+mod part;
 
 pub(crate) mod unique;
 pub(crate) mod v3;
@@ -83,6 +85,12 @@ pub struct Model {
     /// Bends of columns and pairs, by the ranks of `columns`: they are added to the held prediction, which is held again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bends: Option<FittedBends>,
+    /// Weights of expanded rows, whose scores are added to those of the weights above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub splines: Option<SplinePart>,
+    /// What no probability of a class is below, if anything bounds them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_probability: Option<f64>,
     /// Whether predictions are held to the public range of the target.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub clamped: bool,
@@ -147,6 +155,8 @@ impl Model {
             tails,
             tail_weights,
             bends,
+            splines: SplinePart::new(learnt.splines, &plan),
+            least_probability: learnt.least,
             clamped,
             network,
             plan,
@@ -236,6 +246,24 @@ impl Model {
         }
     }
 
+    fn check_classes(&self) -> Result<(), &'static str> {
+        let plain = matches!(self.link, Link::Logistic | Link::Softmax) && self.network.is_none();
+        if let Some(splines) = &self.splines {
+            let outputs = if self.link == Link::Softmax { self.intercepts.len() } else { 1 };
+            let planned = self.plan.algorithm().splines() == Some(splines.expansion());
+            if !plain || self.version < COLUMNS || self.expansion.is_some() || !planned {
+                return Err("its \"splines\" do not go with its model");
+            }
+            splines.check(self.encoding.width(), outputs)?;
+        }
+        let Some(least) = self.least_probability else { return Ok(()) };
+        match plain && self.version >= COLUMNS {
+            false => Err("its \"least_probability\" does not go with its model"),
+            true if least > 0.0 && least < 0.5 => Ok(()),
+            true => Err("its \"least_probability\" is not above 0 and below one half"),
+        }
+    }
+
     fn check_network(&self, network: &KanModel, classes: usize) -> Result<(), &'static str> {
         let (shape, outputs) = (network.shape(), network.shape().loss.outputs());
         match self.link {
@@ -279,6 +307,7 @@ impl Model {
             return Err("a weight is not a finite number");
         }
         self.check_columns()?;
+        self.check_classes()?;
         if self.version < self.link.version() {
             return Err("its \"version\" does not know its \"link\"");
         }

@@ -23,7 +23,7 @@ use crate::{
 
 pub(crate) use self::{auto::plan_auto_number, fit::watching};
 pub use self::{
-    convex::Convex,
+    convex::{Convex, plan_auto_classes},
     fit::{FitInput, FitOptions, FitOutput},
     regression::Regression,
 };

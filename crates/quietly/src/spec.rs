@@ -236,7 +236,7 @@ impl ModelSpec {
 }
 
 /// The features that are numeric columns.
-fn numeric_features(encoding: &Encoding) -> Vec<usize> {
+pub(crate) fn numeric_features(encoding: &Encoding) -> Vec<usize> {
     let features = encoding.features().iter().enumerate();
     let number =
         |(k, feature): (usize, &Feature)| matches!(feature.kind, Kind::Number { .. }).then_some(k);
@@ -276,7 +276,7 @@ fn set(name: &str, size: f64) -> Result<Set, Error> {
 }
 
 /// What no row's norm exceeds, with its constant: a column gives at most 1, in however many features.
-fn longest(encoding: &Encoding) -> f64 {
+pub(crate) fn longest(encoding: &Encoding) -> f64 {
     let mut columns: Vec<&str> = encoding.features().iter().map(|f| f.column.as_str()).collect();
     columns.dedup();
     (columns.len() as f64 + 1.0).sqrt()

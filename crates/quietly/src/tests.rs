@@ -3,6 +3,7 @@ mod additive;
 mod backends;
 mod canary;
 mod certificates;
+mod classes;
 mod convex_accuracy;
 mod convex_plans;
 mod default_regression;

@@ -34,7 +34,7 @@ impl Model {
     }
 
     /// The same for features as the schema encodes them, within [-1, 1], or as they are expanded: for rows that are not clipped,
-    /// the score is the intercept and the weighted sum of these.
+    /// the score is the intercept and the weighted sum of these, and that of splines, if there are some ([`splines`](Self::splines)).
     pub fn affine(&self) -> Vec<Affine> {
         let mut outputs = self.scaled();
         let Some(map) = &self.rows else { return outputs };
@@ -49,7 +49,7 @@ impl Model {
 
     /// The same for columns in their own units, categories as 0 and 1. None where features are expanded, as they are no sum of columns.
     pub fn natural(&self) -> Option<Vec<Affine>> {
-        if self.expansion.is_some() {
+        if self.expansion.is_some() || self.splines.is_some() {
             return None;
         }
         let mut outputs = self.affine();
@@ -79,7 +79,8 @@ impl Model {
             let said = self.link.apply(sum(&self.weights, features, self.intercept));
             self.held(said) != said
         };
-        self.rows.as_ref().is_none_or(|map| map.keeps(row))
+        self.splines.is_none()
+            && self.rows.as_ref().is_none_or(|map| map.keeps(row))
             && self.columns.as_ref().is_none_or(inside)
             && !(self.clamped && held())
     }

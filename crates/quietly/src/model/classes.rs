@@ -26,6 +26,14 @@ impl Model {
     ///
     /// If the model is no classifier.
     pub fn classify(&self, features: &[f64]) -> Classified {
+        let mut said = self.unbounded(features);
+        if let Some(least) = self.least_probability {
+            bound(&mut said.probabilities, least);
+        }
+        said
+    }
+
+    fn unbounded(&self, features: &[f64]) -> Classified {
         let scores = self.scores(features);
         match self.link {
             Link::Logistic => {
@@ -59,6 +67,16 @@ impl Model {
 
     /// The score of a row, or one for every class.
     fn scores(&self, features: &[f64]) -> Vec<f64> {
+        let mut scores = self.plain_scores(features);
+        if let Some(splines) = &self.splines {
+            let add = |(u, more): (&mut f64, f64)| *u = finite(*u + more);
+            scores.iter_mut().zip(splines.scores(features)).for_each(add);
+        }
+        scores
+    }
+
+    /// The same without splines.
+    fn plain_scores(&self, features: &[f64]) -> Vec<f64> {
         if let Some(network) = &self.network {
             return network.scores(features).into_iter().map(finite).collect();
         }
@@ -69,6 +87,13 @@ impl Model {
         let each = self.weights.chunks_exact(features.len().max(1)).zip(&self.intercepts);
         each.map(|(w, intercept)| sum(w, features, *intercept)).collect()
     }
+}
+
+/// Brings probabilities that add up to one to at least `least`; their order and their sum stay.
+fn bound(probabilities: &mut [f64], least: f64) {
+    let classes = probabilities.len() as f64;
+    let least = least.min(0.5 / classes.max(1.0));
+    probabilities.iter_mut().for_each(|p| *p = least + (1.0 - classes * least) * *p);
 }
 
 fn softmax(scores: &[f64]) -> Classified {

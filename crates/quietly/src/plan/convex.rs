@@ -14,6 +14,9 @@ use quietly_glm::{
 use super::Plan;
 use crate::methods::Method;
 
+pub use self::classes::plan_auto_classes;
+
+mod classes;
 mod small;
 
 /// A classifier or a regression with a loss of its own, to be planned.
@@ -149,6 +152,9 @@ impl Convex {
     }
 
     fn draft(&self, rows: u64, width: usize, budget: Budget) -> Result<Plan, Error> {
+        if self.has_classes(width, budget) {
+            return self.classes(rows, width, budget);
+        }
         if let Some(descent) = self.for_small_table(rows, budget) {
             return descent.draft(rows, width, budget);
         }

@@ -136,6 +136,8 @@ pub struct FitOutput<'a> {
     /// Where the noise came from; none without noise.
     pub(super) randomness: Option<Randomness>,
     pub(super) rows_used: Option<RowsUsed>,
+    /// Of stages of which one ran instead of the other, those that ran.
+    pub(super) ran: Vec<String>,
     /// The checkpoint with all that was released, to be finished when the model is safe.
     pub checkpoint: Option<Checkpoint>,
 }
@@ -155,6 +157,7 @@ impl FitOutput<'_> {
     pub fn certificate(&self, unit: &str) -> Result<Certificate, Error> {
         let mut certificate = self.plan.certificate(unit, self.randomness)?;
         certificate.rows_used = self.rows_used;
+        certificate.ran.clone_from(&self.ran);
         if let (Sampler::RandomAllocation { .. }, Some(allocation)) =
             (self.plan.sampler(), self.allocation)
         {

@@ -65,11 +65,11 @@ impl Plan {
         let mut releaser = Releaser::new(key, self.stages(), threads).with_checkpoint(checkpoint);
         let (encoding, allocation) = (input.encoding(), input.allocation);
         let fitted = self.run(input.rows, public, &mut releaser, range, &mut watching(watch))?;
-        let rows_used = releaser.rows_used;
+        let (rows_used, ran) = (releaser.rows_used, releaser.ran.clone());
         // The last page is on the disk before the caller has the model.
         let checkpoint = releaser.close()?;
         let plan = self;
-        Ok(FitOutput { plan, fitted, encoding, allocation, randomness, rows_used, checkpoint })
+        Ok(FitOutput { plan, fitted, encoding, allocation, randomness, rows_used, ran, checkpoint })
     }
 
     /// Whether the rows go with the plan; gives the public range of the target. No row is read.

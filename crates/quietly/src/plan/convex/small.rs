@@ -1,4 +1,4 @@
-//! Small tables: a descent along gradients that are all clipped to one norm.
+//! Small tables of classes with more features than are centred and scaled: a descent along gradients that are all clipped to one norm.
 //!
 //! Where a budget hides all but the coarsest of what rows say, questions about their scale cost more than they bring, and the ridge of a
 //! perturbed objective is not the one that noise asks for. A descent that stops early needs neither. T steps of η along means of
@@ -56,7 +56,7 @@ mod tests {
     use crate::plan::Plan;
 
     fn plan(convex: Convex, rows: u64, epsilon: f64) -> Plan {
-        convex.plan(rows, 64, Budget::new(epsilon, 1e-5).unwrap()).unwrap()
+        convex.plan(rows, 2500, Budget::new(epsilon, 1e-5).unwrap()).unwrap()
     }
 
     #[test]
@@ -76,11 +76,11 @@ mod tests {
             (ten.clone(), 90_000, 4.0),
             (Convex::new(Loss::SmoothHinge { width: 0.5 }), 426, 1.0),
         ] {
-            assert_eq!(plan(convex, rows, epsilon).method(), Method::ScaledAmp, "{rows}");
+            assert_eq!(plan(convex, rows, epsilon).method(), Method::Amp, "{rows}");
         }
         // A larger budget takes another method.
         let within = ten.clone().within(Set::L2 { radius: 1.0 });
         assert_eq!(plan(within, 1347, 1.0).method(), Method::Amp);
-        assert!(ten.steps(50).plan(1347, 64, Budget::new(1.0, 1e-5).unwrap()).is_err());
+        assert!(ten.steps(50).plan(1347, 2500, Budget::new(1.0, 1e-5).unwrap()).is_err());
     }
 }
