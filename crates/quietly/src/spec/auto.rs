@@ -2,9 +2,13 @@
 use quietly_core::budget::Budget;
 use quietly_data::Encoding;
 use quietly_engine::error::Error;
+use quietly_glm::Classes;
 
 use super::{Family, ModelSpec, numeric_features};
-use crate::plan::{Plan, plan_auto_number};
+use crate::{
+    any_algorithm::AnyAlgorithm,
+    plan::{Plan, plan_auto_classes, plan_auto_number},
+};
 
 impl Family {
     /// What the kind of a target makes of it: [`Auto`](Family::Auto) becomes linear or logistic, others stay.
@@ -27,28 +31,32 @@ impl ModelSpec {
         budget: Budget,
     ) -> Result<Plan, Error> {
         let named = ModelSpec { family: Family::Auto.of_target(encoding), ..self.clone() };
-        if named.family == Family::Logistic {
-            return plan_auto_classes(&named, encoding, rows, budget);
-        }
+        let classes = encoding.target().map_or(0, |target| target.class_count());
+        let (model, kind) = match classes {
+            0 => ("linear", "is a number".to_string()),
+            count => ("logistic", format!("has {count} classes")),
+        };
         let given = self.foreign(|_| false);
         if self.public_rows || !given.is_empty() {
             let given = if given.is_empty() { "public rows" } else { &given };
-            let why = format!("linear regression: the target is a number, and {given} is given");
+            let why = format!("{model} regression: the target {kind}, and {given} is given");
             return Ok(named.planned(encoding, rows, budget)?.chosen(why));
+        }
+        if classes > 0 {
+            let plan = plan_auto_classes(encoding, rows, budget)?;
+            let why = match plan.algorithm() {
+                AnyAlgorithm::Classes(Classes { splines: Some(_), .. }) => {
+                    format!(
+                        "logistic regression and splines, with a gate between them: the target {kind}, and rows and budget carry both"
+                    )
+                }
+                _ => format!(
+                    "logistic regression: the target {kind}, and rows and budget do not carry splines beside it"
+                ),
+            };
+            return Ok(plan.chosen(why));
         }
         encoding.expect_range()?;
         plan_auto_number(numeric_features(encoding), rows, encoding.width(), budget)
     }
-}
-
-/// The plan for a target of classes, by a spec of logistic regression.
-fn plan_auto_classes(
-    spec: &ModelSpec,
-    encoding: &Encoding,
-    rows: u64,
-    budget: Budget,
-) -> Result<Plan, Error> {
-    let classes = encoding.target().map_or(0, |target| target.class_count());
-    let plan = spec.planned(encoding, rows, budget)?;
-    Ok(plan.chosen(format!("logistic regression: the target has {classes} classes")))
 }
