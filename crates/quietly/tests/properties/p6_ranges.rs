@@ -1,7 +1,5 @@
 //! P6: public ranges that are too wide cost little. All of them five times too wide: at most 0.01 of R² from ε = 1 on, and 0.05 at ε = 0.1; twenty times: 0.02
 //! from ε = 1 on. For classes the same of the share of the constant's log loss that is explained.
-//!
-//! With QUIETLY_DATA naming a folder of real tables, those are compared, too.
 use quietly::{Link, Regression};
 
 use crate::{

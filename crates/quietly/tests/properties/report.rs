@@ -33,10 +33,10 @@ impl Report {
         let name = format!("{} {what}", self.property);
         let known = KNOWN.iter().find(|known| known.0 == name);
         let verdict = match (holds, known) {
-            (true, None) => "holds",
-            (true, Some(_)) => "holds by now: take it off the list of known failures",
-            (false, Some(_)) => "known to fail",
-            (false, None) => "FAILS",
+            (true, None) => "holds".to_string(),
+            (true, Some(_)) => "holds here, and is on the list of known failures".to_string(),
+            (false, Some((_, then))) => format!("known to fail ({then})"),
+            (false, None) => "FAILS".to_string(),
         };
         println!("{name}: {numbers}: {verdict}");
         if !holds && known.is_none() {
