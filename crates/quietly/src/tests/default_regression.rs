@@ -93,7 +93,10 @@ fn row(random: &mut Random, width: usize) -> Row {
     };
     let features = (0..width).map(|_| number()).collect();
     // Some targets lie outside of their public range.
-    (features, if random.word() % 8 == 0 { 7.0 * random.number() } else { random.number() })
+    (
+        features,
+        if random.word().is_multiple_of(8) { 7.0 * random.number() } else { random.number() },
+    )
 }
 
 /// How many pairs of neighbours a plan meets: with `make properties`, 10,000 meet the plans of few features.

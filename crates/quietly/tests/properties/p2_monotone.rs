@@ -20,7 +20,9 @@ const WITHIN: f64 = 0.002;
 type Make = fn(&str, (usize, usize), u64) -> Made;
 
 /// A default, its tables, and whether they are what its model describes.
-const CASES: [(Way, Make, &str, (usize, usize), bool); 15] = [
+type Case = (Way, Make, &'static str, (usize, usize), bool);
+
+const CASES: [Case; 15] = [
     (LINEAR, tables::numbers, "normal", (1000, 6), true),
     (LINEAR, tables::numbers, "skewed columns, linear", (4000, 6), false),
     (LINEAR, tables::numbers, "lognormal columns", (4000, 6), false),

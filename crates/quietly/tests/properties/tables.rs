@@ -137,7 +137,8 @@ fn columns(
 
 /// A score of each row with weights 1, -1/2, 1/3, ... of its columns, of variance one.
 fn score(x: &[Vec<f64>]) -> Vec<f64> {
-    let weight = |j: usize| if j % 2 == 0 { 1.0 } else { -1.0 } / (j + 1) as f64;
+    let sign = |j: usize| if j.is_multiple_of(2) { 1.0 } else { -1.0 };
+    let weight = |j: usize| sign(j) / (j + 1) as f64;
     let sum = |i: usize| x.iter().enumerate().map(|(j, column)| weight(j) * column[i]).sum();
     let sums: Vec<f64> = (0..x[0].len()).map(sum).collect();
     let sd = variance(&sums).sqrt();
