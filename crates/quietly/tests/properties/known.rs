@@ -13,7 +13,7 @@ pub(crate) const KNOWN: &[(&str, &str)] = &[
     ("P3 logistic, coin, (100, 60), epsilon 0.3", "121 of 200 seeds"),
     ("P3 logistic, coin, (100, 60), epsilon 1", "200 of 200 seeds"),
     ("P6 logistic, two classes, (4000, 6), 5 times, epsilon 0.1", "0.2289, at most 0.05"),
-    // 25 to 330 noise units in all for the gate: weights are learnt, and it is too noisy to refuse all of those that are worth nothing
+    // 80 to 330 noise units: weights are learnt, and the gate is too noisy to refuse all that are worth nothing
     // (docs/spec/default.md#6).
     ("P3 relu, rectified, (1000, 10), epsilon 1", "15 of 200 seeds"),
     ("P3 relu, rectified, (3000, 10), epsilon 0.3", "14 of 200 seeds"),
