@@ -144,8 +144,8 @@ fn auto_takes_a_model_by_what_is_public() {
         ("3", "additive", "rung "),
         ("0.03", "linear", "(rung 0 of 6): the ranks of"),
         ("inf", "linear", "least squares: without noise"),
-        ("1 --expand splines", "linear", "expand is given"),
-        ("1 --ridge 0.1", "linear", "ridge is given"),
+        ("1 --expand splines", "linear", "given expand"),
+        ("1 --ridge 0.1 --constraint l2", "linear", "given constraint, ridge"),
     ] {
         let number = chosen(&format!("--target square {features} --epsilon {epsilon}"));
         assert_eq!(number["model"], model, "{epsilon}");

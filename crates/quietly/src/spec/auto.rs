@@ -39,7 +39,7 @@ impl ModelSpec {
         let given = self.foreign(|_| false);
         if self.public_rows || !given.is_empty() {
             let given = if given.is_empty() { "public rows" } else { &given };
-            let why = format!("{model} regression: the target {kind}, and {given} is given");
+            let why = format!("{model} regression: the target {kind}, and it was given {given}");
             return Ok(named.planned(encoding, rows, budget)?.chosen(why));
         }
         if classes > 0 {
