@@ -132,7 +132,7 @@ fn no_row_moves_a_release_by_more_than_is_charged() {
             let counts = most[classes::COUNTS];
             assert!(counts > 0.99, "{name} {neighbours:?} {counts}");
             if let Some(gradient) = most.get(dp_gd::GRADIENT) {
-                assert!(*gradient > 0.9, "{name} {neighbours:?} {gradient}");
+                assert!(*gradient > 0.6, "{name} {neighbours:?} {gradient}");
             }
         }
     }
