@@ -6,7 +6,8 @@ use pyo3::{
     types::{PyByteArray, PyBytes, PyDict},
 };
 use quietly::{
-    Charge, Curves, FitInput, FitOptions, Places, classify, evaluate, evaluate_classes, predict,
+    Charge, Curves, FitInput, FitOptions, Places, VarianceShares, classify, evaluate,
+    evaluate_classes, predict,
 };
 
 use crate::{
@@ -298,13 +299,10 @@ impl Model {
 
     /// What columns and pairs add in an additive regression, those that explain most first: of each column its name, its share of the
     /// variance of predictions, places, what it adds there and what its linear part adds; of each pair the same over a square.
-    fn bends<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Vec<Bound<'py, PyDict>>, Vec<Bound<'py, PyDict>>)> {
+    fn bends<'py>(&self, py: Python<'py>) -> PyResult<[Vec<Bound<'py, PyDict>>; 2]> {
         let model = &self.0;
         let name = |feature: usize| model.encoding.features()[feature].name.clone();
-        let (mut columns, mut pairs) = model.shares_of_variance();
+        let VarianceShares { mut columns, mut pairs, .. } = model.shares_of_variance();
         columns.sort_by(|a, b| b.1.total_cmp(&a.1));
         pairs.sort_by(|a, b| b.1.total_cmp(&a.1));
         let column = |(feature, share): (usize, f64)| {
@@ -330,7 +328,7 @@ impl Model {
             Ok(dict)
         };
         let columns = columns.into_iter().map(column).collect::<PyResult<_>>()?;
-        Ok((columns, pairs.into_iter().map(pair).collect::<PyResult<_>>()?))
+        Ok([columns, pairs.into_iter().map(pair).collect::<PyResult<_>>()?])
     }
 
     /// Whether bends of columns are added to its linear part.

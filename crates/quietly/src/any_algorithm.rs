@@ -32,6 +32,7 @@ use crate::{methods::Method, plan::Plan};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case")]
 #[non_exhaustive]
+#[expect(clippy::large_enum_variant, reason = "a plan has one")]
 pub enum AnyAlgorithm {
     /// The default regression.
     #[serde(rename = "full-batch-2")]

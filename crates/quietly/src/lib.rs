@@ -112,7 +112,10 @@ pub use crate::{
     },
     label::Label,
     methods::{Method, MethodInfo},
-    model::{Affine, Classified, Curve, Model, PairMap, SplinePart, certificate_from_json},
+    model::{
+        Affine, Classified, Curve, Model, PairMap, SplinePart, VarianceShares,
+        certificate_from_json,
+    },
     moments::Moments,
     partial_dependence::{ColumnCurves, Curves, Places},
     plan::{

@@ -19,7 +19,7 @@ use crate::{any_algorithm::Fitted, plan::PlanRecord};
 pub use self::{
     affine::Affine,
     classes::Classified,
-    curves::{Curve, PairMap},
+    curves::{Curve, PairMap, VarianceShares},
     file::certificate_from_json,
     part::SplinePart,
 };

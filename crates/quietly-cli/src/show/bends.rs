@@ -1,5 +1,5 @@
 //! The curves and maps of an additive regression as panels.
-use quietly::{Model, Places};
+use quietly::{Model, Places, VarianceShares};
 
 use super::{
     MOST,
@@ -19,7 +19,7 @@ const LEAST_SHARE: f64 = 0.005;
 /// One curve for each column that bends and one map for each strong pair, those that explain most first.
 pub(super) fn panels(model: &Model) -> Panels {
     let names = names(model);
-    let (mut columns, mut pairs) = model.shares_of_variance();
+    let VarianceShares { mut columns, mut pairs, .. } = model.shares_of_variance();
     columns.sort_by(|a, b| b.1.total_cmp(&a.1));
     pairs.sort_by(|a, b| b.1.total_cmp(&a.1));
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);

@@ -1,5 +1,5 @@
 //! The weights of models that have them, as a table.
-use quietly::{Affine, Link, Model};
+use quietly::{Affine, Link, Model, VarianceShares};
 use serde_json::{Value, json};
 
 use crate::{format, terminal::WIDTH};
@@ -74,7 +74,7 @@ pub(super) fn table(model: &Model) -> String {
 fn bends(model: &Model) -> Vec<String> {
     let Some(bends) = &model.bends else { return Vec::new() };
     let names = names(model);
-    let (columns, pairs) = model.shares_of_variance();
+    let VarianceShares { columns, pairs, .. } = model.shares_of_variance();
     let all = "all pairs of them";
     let widest = columns.iter().map(|(j, _)| names[*j].chars().count()).chain([all.len()]).max();
     let widest = widest.unwrap_or(0);
@@ -122,7 +122,7 @@ pub(super) fn json(model: &Model) -> Value {
         "clips_rows": model.rows.is_some(),
     });
     if let Some(bends) = &model.bends {
-        let (columns, pairs) = model.shares_of_variance();
+        let VarianceShares { columns, pairs, .. } = model.shares_of_variance();
         let column = |(j, share): &(usize, f64)| json!({ "feature": names[*j], "share_of_variance": format::json(*share) });
         let pair = |((i, j), share): &((usize, usize), f64)| json!({ "features": [names[*i], names[*j]], "share_of_variance": format::json(*share) });
         json["bends"] = json!({

@@ -39,6 +39,16 @@ pub struct PairMap {
     pub adds: Vec<f64>,
 }
 
+/// How much of the variance of predictions each part has: shares that add up to one.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct VarianceShares {
+    /// Of each encoded feature that bends.
+    pub columns: Vec<(usize, f64)>,
+    /// Of each pair, beside those of its columns.
+    pub pairs: Vec<((usize, usize), f64)>,
+}
+
 /// The functions that a prediction is a sum of.
 struct Parts<'a> {
     model: &'a Model,
@@ -91,10 +101,10 @@ impl Model {
     }
 
     /// How much of the variance of predictions each column and pair that bends has, by released ranks, as if columns were
-    /// independent: shares that add up to one. Categories are left out.
-    pub fn shares_of_variance(&self) -> (Vec<(usize, f64)>, Vec<((usize, usize), f64)>) {
+    /// independent. Categories are left out.
+    pub fn shares_of_variance(&self) -> VarianceShares {
         let Some(parts) = self.parts() else { return Default::default() };
-        let (mut columns, mut pairs) = (Vec::new(), Vec::new());
+        let VarianceShares { mut columns, mut pairs } = Default::default();
         for block in parts.bends.blocks() {
             match block.of {
                 BlockOf::Linear => {}
@@ -114,7 +124,7 @@ impl Model {
         let all = each.sum::<f64>().max(f64::MIN_POSITIVE);
         columns.iter_mut().for_each(|part| part.1 /= all);
         pairs.iter_mut().for_each(|part| part.1 /= all);
-        (columns, pairs)
+        VarianceShares { columns, pairs }
     }
 
     fn parts(&self) -> Option<Parts<'_>> {

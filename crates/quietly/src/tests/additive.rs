@@ -144,7 +144,7 @@ fn curves_and_maps_add_up_to_predictions() {
         constants.push(model.predict(&[row[0], row[1], row[2], 0.0]) - sum);
     }
     assert!(constants.iter().all(|c| (c - constants[0]).abs() < 1e-9), "{constants:?}");
-    let (columns, pairs) = model.shares_of_variance();
+    let crate::VarianceShares { columns, pairs, .. } = model.shares_of_variance();
     let all = columns.iter().map(|part| part.1).chain(pairs.iter().map(|part| part.1));
     assert!((all.sum::<f64>() - 1.0).abs() < 1e-9);
     // sin(3x) has most of the variance, c only that of a product.
