@@ -27,8 +27,6 @@ const LEAST_UNITS: f64 = 30.0;
 const RELU_FEATURES_PER_ROW: f64 = 0.05;
 /// Nor where there are fewer of them for each feature.
 const LEAST_PER_FEATURE: f64 = 6.0;
-/// With fewer for each feature, weights are held against the constant.
-const GATED: f64 = 30.0;
 /// With this many for each feature, tails are features of their own.
 const TAILS: f64 = 50.0;
 /// The share of the trees of all columns.
@@ -39,6 +37,8 @@ const TARGET_TREE: f64 = 0.015;
 const ROW_MEAN: f64 = 0.05;
 /// A mean of the target, and the gate, are to be worth so many noise units.
 const MEAN_UNITS: f64 = 36.0;
+/// The most noise in ranks of a tree whose mean a gate draws to.
+const MOST_RANK_NOISE_OF_BASE: f64 = 0.02;
 /// The least share of the gate.
 const GATE_SHARE: f64 = 0.04;
 /// The most that a second moment may cost.
@@ -194,9 +194,13 @@ impl Design {
         design.columns = numbers > 0 && blurred(numbers, trees) <= MOST_RANK_NOISE;
         design.tails = tails && design.columns && units >= TAILS * own;
         let d = own + if design.tails { 2.0 * numbers as f64 } else { 0.0 };
-        let tree = blurred(1, TARGET_TREE) <= MOST_RANK_NOISE;
+        // The model of max(u, 0) is not convex, and is held against the constant. A linear one is not: shrinkage by the known noise keeps it
+        // from being worse, and a gate would cost more than it saves (docs/regression.md).
+        design.gate = link == Link::Relu;
+        // What a gate draws to has to be near the mean, and nothing corrects it afterwards.
+        let most = if design.gate { MOST_RANK_NOISE_OF_BASE } else { MOST_RANK_NOISE };
+        let tree = blurred(1, TARGET_TREE) <= most;
         design.centre = if tree { Centre::Tree } else { Centre::Mean };
-        design.gate = units < GATED * own || link == Link::Relu;
         let histogram = (HISTOGRAM_UNITS / units).powi(2);
         let blur = d.powf(1.5) / units;
         design.whitenings = match blur {
