@@ -239,7 +239,7 @@ impl Pass<'_> {
             left: &left,
         };
         let (first, robust) = (FIRST_STEPS, FIRST_STEPS + ROBUST_STEPS);
-        let polished = robust + last_steps / 2;
+        let polished = robust;
         let mut newton = Newton::new(&space, link, (rows, polished), &left);
         let mut w = vec![0.0; width + 1];
         // The step before the descent has its first histogram.
