@@ -58,6 +58,8 @@ const COUNTS_SHARE: (f64, f64) = (0.03, 0.25);
 const KNOWN_TO: f64 = 30.0;
 /// The share of μ² that the linear arm takes of what both arms have: 0.40 beside 0.50.
 const LINEAR: f64 = 4.0 / 9.0;
+/// Sums have this much noise at least: about the least that is accounted for.
+pub(crate) const LEAST_NOISE: f64 = 0.11;
 /// What the names of the releases of splines begin with.
 const SPLINES: &str = "splines: ";
 /// nμ from which on a gate knows more than it costs, and the same for splines; of these also for every numeric feature.
@@ -217,7 +219,7 @@ impl Algorithm for Classes {
         }
         let mu = for_one(mu(&self.problem, shape, budget), budget);
         let counts = self.counts_share(shape, mu);
-        let question = PlannedRelease::sum(COUNTS, 1.0 / (counts.sqrt() * mu));
+        let question = PlannedRelease::sum(COUNTS, (1.0 / (counts.sqrt() * mu)).max(LEAST_NOISE));
         let mut stages = vec![Stage::new("classes", 1, vec![question])];
         let gate = if self.gated { gate::SHARE } else { 0.0 };
         let left = 1.0 - counts - gate;

@@ -26,6 +26,7 @@ use quietly_engine::{
 use serde::{Deserialize, Serialize};
 
 use super::{
+    classes::LEAST_NOISE,
     design_matrix::{Features, Row, in_parts},
     run::RADIUS,
 };
@@ -137,8 +138,8 @@ fn stages_of(
     let one = |name: &str, charge| Stage::new(&named(name), 1, vec![charge]);
     vec![
         one("rows", PlannedRelease::quantile(&named(RADIUS), LEVEL, radius, neighbours)),
-        one("features", PlannedRelease::sum(&named(MOMENTS), 1.0 / moments)),
-        one("size", PlannedRelease::sum(&named(SIZE), 1.0 / size)),
+        one("features", PlannedRelease::sum(&named(MOMENTS), (1.0 / moments).max(LEAST_NOISE))),
+        one("size", PlannedRelease::sum(&named(SIZE), (1.0 / size).max(LEAST_NOISE))),
     ]
 }
 

@@ -16,7 +16,7 @@ use quietly_core::{
 };
 use quietly_engine::error::Error;
 
-use super::Rows;
+use super::{LEAST_NOISE, Rows};
 use crate::{
     design_matrix::in_parts,
     run::{Fitting, Weights},
@@ -31,7 +31,11 @@ const CAUTION: f64 = 0.5;
 
 /// The stage of the gate, where the budget is worth `mu`.
 pub(super) fn stage(mu: f64) -> Stage {
-    Stage::new("gate", 1, vec![PlannedRelease::sum(GATE, 1.0 / (SHARE.sqrt() * mu))])
+    Stage::new(
+        "gate",
+        1,
+        vec![PlannedRelease::sum(GATE, (1.0 / (SHARE.sqrt() * mu)).max(LEAST_NOISE))],
+    )
 }
 
 /// A candidate: the share of the linear arm's scores, that of the splines' scores, and whether it must prove itself. The rest of the scores
