@@ -76,7 +76,11 @@ fn sum(part: &Affine, row: &[f64]) -> f64 {
 fn said(model: &Model, row: &[f64]) -> Vec<f64> {
     match model.link {
         Link::Softmax => {
-            let p = model.classify(row).probabilities;
+            // Probabilities are mixed with equal ones, so that none is below the least.
+            let mixed = model.classify(row).probabilities;
+            let least = model.least_probability.unwrap_or(0.0);
+            let p: Vec<f64> =
+                mixed.iter().map(|p| (p - least) / (1.0 - mixed.len() as f64 * least)).collect();
             p.iter().map(|x| (x / p[0]).ln()).collect()
         }
         Link::Logistic | Link::Svm => vec![model.classify(row).score],

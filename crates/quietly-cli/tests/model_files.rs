@@ -9,13 +9,14 @@ const FIT: &str =
     "train.csv --target y --schema s.toml --epsilon 1 --delta 1e-5 --seed 1 --output y.quietly";
 
 /// What may be changed in a file without a digest, and why nothing else in the file can tell.
-const MAY_CHANGE: [(&str, &str); 22] = [
+const MAY_CHANGE: [(&str, &str); 23] = [
     ("/version", "a higher version reads the same"),
     ("/intercept", "what was learnt is not in the plan"),
     ("/weights/", "what was learnt is not in the plan"),
     ("/rows", "what was learnt is not in the plan"),
     ("/columns", "what was learnt is not in the plan"),
     ("/tail", "what was learnt is not in the plan"),
+    ("/least_probability", "it follows from the number of rows, which is public"),
     ("/clamped", "it is the user's choice, and costs nothing"),
     ("/encoding/inputs", "ranges and names of columns are the schema's, which is not in the file"),
     ("/encoding/target/lo", "as the other ranges"),

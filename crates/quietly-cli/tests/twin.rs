@@ -158,7 +158,7 @@ fn auto_takes_a_model_by_what_is_public() {
     }
     // Flags of a network are refused with a sentence, whatever auto takes.
     let flags = "--target square --features a,b,c --epsilon 1 --epochs 3";
-    let said = folder.bad(&format!("plan auto s.toml {flags}"), "Q02", 2);
+    let said = folder.bad(&format!("plan auto s.toml {flags}"), "Q02", 1);
     assert!(said.contains("--epochs belongs to fit kan"), "{said}");
 
     // A fit takes what the plan takes, whatever the rows are, and says why.

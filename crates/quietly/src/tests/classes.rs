@@ -121,14 +121,18 @@ fn moved(plan: &Plan, neighbours: Neighbours) -> BTreeMap<String, f64> {
     most
 }
 
-/// Under either relation. The counts reach their bound, so that a smaller one would be seen; everything else comes near.
+/// Under either relation. The counts reach their bound, so that a smaller one would be seen, and gradients come near theirs; everything
+/// moves. Log losses of so few rows differ little between candidates: gate.rs has rows that reach its bound.
 #[test]
 fn no_row_moves_a_release_by_more_than_is_charged() {
     for neighbours in BOTH {
         for (name, _, plan, releases) in plans(neighbours) {
             let most = moved(&plan, neighbours);
             assert_eq!(most.len(), releases, "{name} {most:?}");
-            assert!(most.values().all(|m| *m <= 1.0 && *m > 0.2), "{name} {neighbours:?} {most:?}");
+            assert!(
+                most.values().all(|m| *m <= 1.0 && *m > 0.02),
+                "{name} {neighbours:?} {most:?}"
+            );
             let counts = most[classes::COUNTS];
             assert!(counts > 0.99, "{name} {neighbours:?} {counts}");
             if let Some(gradient) = most.get(dp_gd::GRADIENT) {
