@@ -182,7 +182,7 @@ fn the_attack_catches_a_second_row() {
     let mut caught = 0;
     let plans = plans(Neighbours::AddRemove, 5000, 2.0);
     for plan in &plans {
-        let worst = (0..12).any(|seed| {
+        let worst = (0..60).any(|seed| {
             let mut random = Random(1000 + seed);
             let rows: Vec<_> = (0..60).map(|_| random_row(&mut random)).collect();
             let (before, after) =
