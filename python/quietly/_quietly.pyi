@@ -99,7 +99,7 @@ class Plan:
     """Every release that a fit will make, and its cost."""
 
     @staticmethod
-    def of(columns: Sequence[str], schema: Schema, wishes: dict[str, Any]) -> Plan: ...
+    def of(columns: Sequence[str], schema: Schema, keywords: dict[str, Any]) -> Plan: ...
     @property
     def epsilon(self) -> float: ...
     @property
@@ -157,7 +157,7 @@ class Model:
     def fit(
         table: Table,
         schema: Schema,
-        wishes: dict[str, Any],
+        keywords: dict[str, Any],
         public: Sequence[str],
         ledger: LedgerFile | None = None,
         remote: tuple[Callable[[bytes], list[bytes]], Callable[[], int]] | None = None,
@@ -252,7 +252,7 @@ class Scaler:
     def fit(
         table: Table,
         schema: Schema,
-        wishes: dict[str, Any],
+        keywords: dict[str, Any],
         public: Sequence[str],
         ledger: LedgerFile | None = None,
     ) -> Scaler: ...
