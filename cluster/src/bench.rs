@@ -1,10 +1,21 @@
 //! `quietly-cluster bench`: what a cluster costs and carries, beside one machine, in one run.
-use std::{fs, path::Path, time::{Duration, Instant}};
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
 
-use quietly::{backend::{Backend, Batch, ParquetParts}, query::{Query, QuerySum}, remote::{split, Job, JobSpec, Task}, to_bytes, Budget, BatchDraw, Encoding, Error, Family, FitInput, FitOptions, Key, ModelSpec, Charge, Private, Schema, Source, TablePart};
+use quietly::{
+    BatchDraw, Budget, Charge, Encoding, Error, Family, FitInput, FitOptions, Key, ModelSpec,
+    Private, Schema, Source, TablePart,
+    backend::{Backend, Batch, ParquetParts},
+    query::{Query, QuerySum},
+    remote::{Job, JobSpec, Task, split},
+    to_bytes,
+};
 use tokio::runtime::Handle;
 
-use crate::{relay::Engine, Bench};
+use crate::{Bench, relay::Engine};
 
 /// Gradient steps of a measured fit; there is one query more.
 const STEPS: u64 = 3;

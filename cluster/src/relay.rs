@@ -6,12 +6,23 @@
 //! more often than it was tried (2).
 //!
 //! Work that fails is given to the engine again: nothing was released, and every worker computes the same bytes.
-use std::{io::{self, Read, Write}, sync::Arc, time::{Duration, Instant}};
+use std::{
+    io::{self, Read, Write},
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use ballista::prelude::{SessionConfigExt, SessionContextExt};
-use datafusion::{arrow::array::{Array, BinaryArray, BooleanArray, RecordBatch, UInt32Array}, execution::SessionStateBuilder, prelude::{SessionConfig, SessionContext}};
+use datafusion::{
+    arrow::array::{Array, BinaryArray, BooleanArray, RecordBatch, UInt32Array},
+    execution::SessionStateBuilder,
+    prelude::{SessionConfig, SessionContext},
+};
 use quietly::Private;
-use tokio::{io::{AsyncReadExt, AsyncWriteExt}, net::TcpStream};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
 use crate::{codec, place, scheduler::MESSAGE, tasks::Table, token::Token};
 

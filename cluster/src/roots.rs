@@ -1,5 +1,8 @@
 //! The folders that an executor reads and writes.
-use std::{fs, path::{Path, PathBuf}};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use quietly::remote::{Job, TaskPart};
 

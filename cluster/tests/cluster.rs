@@ -1,7 +1,14 @@
 //! A scheduler and two executors on this machine: the same bits as without them, whatever is killed.
 //!
 //! `quietly` is built before, and named by the variable QUIETLY (`make test-cluster` does both).
-use std::{fs, io::{BufRead, BufReader}, path::{Path, PathBuf}, process::{Child, Command, Output, Stdio}, thread::sleep, time::{Duration, Instant}};
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
 const CLUSTER: &str = env!("CARGO_BIN_EXE_quietly-cluster");
 
