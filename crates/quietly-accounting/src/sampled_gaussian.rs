@@ -1,4 +1,5 @@
 //! Pairs of one-dimensional normal mixtures: Gaussian noise on a sum over a sample.
+//! Rényi moments of the same are in `renyi/sampled.rs`.
 //!
 //! # Proof: dominating pairs of sampled Gaussians
 //!

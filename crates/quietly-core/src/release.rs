@@ -21,10 +21,10 @@ use crate::{
 };
 
 mod replay;
-mod tree;
+mod tree_aggregation;
 
-use self::tree::TreeAggregation;
-pub use self::tree::depth;
+use self::tree_aggregation::TreeAggregation;
+pub use self::tree_aggregation::depth;
 
 /// Levels of quantiles are multiples of 2^-LEVEL_BITS, so that scores are integers.
 pub const LEVEL_BITS: u32 = 10;

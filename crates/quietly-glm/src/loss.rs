@@ -1,4 +1,6 @@
 //! Losses: convex functions of a score u = ⟨w, x⟩ and a target y.
+//!
+//! Residuals of least squares are in `residual.rs` of quietly-engine, losses of networks in `architecture.rs` of quietly-kan.
 use quietly_engine::{error::Error, link::Link};
 use serde::{Deserialize, Serialize};
 

@@ -41,7 +41,7 @@ use self::{
     steps::{BendGradients, BendSteps},
 };
 use crate::{
-    design::{Design, Learnable, TREES, Wanted},
+    budget_split::{Design, Learnable, TREES, Wanted},
     full_batch::{
         FullBatch,
         clip::{Found, Histograms},

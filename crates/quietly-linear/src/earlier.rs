@@ -16,7 +16,7 @@ use quietly_engine::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    design::Learnable,
+    budget_split::Learnable,
     full_batch::{CHEAP, FIRST, LAST, MOMENT, NORM, ROBUST, THRESHOLD},
     linear_fit::LinearFit,
 };

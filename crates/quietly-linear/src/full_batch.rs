@@ -52,7 +52,7 @@ use self::{
     target::TargetQuestions,
 };
 use crate::{
-    design::{ClipFrom, Design, Learnable},
+    budget_split::{ClipFrom, Design, Learnable},
     linear_fit::LinearFit,
 };
 

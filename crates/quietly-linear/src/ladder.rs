@@ -9,7 +9,7 @@ use quietly_engine::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::design::TREES;
+use crate::budget_split::TREES;
 
 /// The share of μ² of the linear model, without the trees.
 const LINEAR: f64 = 0.40;

@@ -8,7 +8,7 @@
 //! * [`least_squares`] is least squares without noise.
 //! * [`earlier`] knows the plans of earlier versions.
 pub mod additive;
-pub mod design;
+pub mod budget_split;
 pub mod earlier;
 pub mod full_batch;
 pub mod ladder;

@@ -90,7 +90,7 @@ pub use quietly_glm::{
 pub use quietly_kan as kan;
 pub use quietly_linear::{
     additive::Additive,
-    design::{Centre, ClipFrom, Design, Learnable, Shares},
+    budget_split::{Centre, ClipFrom, Design, Learnable, Shares},
     earlier::{BudgetSplit, EarlierFullBatch, EarlierOnePass, EarlierShares},
     full_batch::FullBatch,
     ladder::{LadderShares, Rung},

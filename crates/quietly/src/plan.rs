@@ -12,7 +12,7 @@ use quietly_engine::{
     expansion::Expansion,
     link::Link,
 };
-use quietly_linear::{design::Learnable, papers::Clip};
+use quietly_linear::{budget_split::Learnable, papers::Clip};
 use serde::{Deserialize, Serialize};
 
 use crate::{

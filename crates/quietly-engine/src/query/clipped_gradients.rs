@@ -1,6 +1,6 @@
 //! Sums over rows that were transformed by a public map: clipped gradients of linear models, and second moments.
 //!
-//! [`lattice`](quietly_core::lattice) proves what one row adds: an integer vector of norm at most C, or its product with itself.
+//! `kernels.rs` clips row by row; [`lattice`](quietly_core::lattice) proves what one row adds: an integer vector of norm at most C, or its product with itself.
 use quietly_core::lattice::Lattice;
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Iterated Phased-SGD (Algorithm 5, Theorem 14): Phased-SGD on parts that double.
+//! Iterated Phased-SGD (Algorithm 5, Theorem 14): Phased-SGD on parts that double. `phase.rs` runs a phase.
 //!
 //! Su, Hu, Wang 2024, Algorithm 5 and Theorem 14 (growth); with θ̄ = 2 and a pull to a centre, Algorithm 3 (Phased-SGD-SC).
 //!

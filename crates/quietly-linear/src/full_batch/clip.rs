@@ -1,4 +1,6 @@
 //! How the default regressions find their clipping norms: from histograms of gradient norms, or from third quartiles of them.
+//!
+//! The engine clips by them, in `kernels.rs`.
 use std::cell::Cell;
 
 use quietly_accounting::Neighbours;

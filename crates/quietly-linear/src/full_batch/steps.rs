@@ -15,7 +15,7 @@ use quietly_engine::{
 };
 
 use super::{CHEAP, LAST, MOMENTUM, ROBUST, clip::Found};
-use crate::design::Design;
+use crate::budget_split::Design;
 
 /// How long steps are where rows were not whitened, over Newton's.
 const PACE: f64 = 0.5;

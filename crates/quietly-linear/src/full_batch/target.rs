@@ -14,7 +14,7 @@ use quietly_engine::{
 };
 
 use super::{MEAN, TARGET};
-use crate::design::Centre;
+use crate::budget_split::Centre;
 
 /// What is asked of the target: the first question of a run, which counts rows as well.
 pub(super) struct TargetQuestions<'a> {

@@ -7,7 +7,7 @@ use std::path::Path;
 use quietly_core::certificate::Certificate;
 use quietly_data::{is_hidden, name_problem};
 use quietly_engine::error::Error;
-use quietly_linear::design::Learnable;
+use quietly_linear::budget_split::Learnable;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 

@@ -5,7 +5,7 @@ use quietly_core::{
     mechanism::{Mechanism, Sampler},
     privacy_plan::UncheckedPlan,
 };
-use quietly_linear::design::Learnable;
+use quietly_linear::budget_split::Learnable;
 
 use super::Plan;
 use crate::any_algorithm::AnyAlgorithm;

@@ -8,7 +8,7 @@ use quietly_engine::{
     whitening::WIDEST,
 };
 use quietly_linear::{
-    design::{Design, Learnable, TREES, Wanted},
+    budget_split::{Design, Learnable, TREES, Wanted},
     full_batch::{FullBatch, check_numbers},
     least_squares::LeastSquares,
     one_pass::{self, OnePass},
