@@ -2,7 +2,7 @@
 
 Tables come from packages of PyPI (bench/requirements.txt) and from --data; those that are not there are left out. Columns stay as they
 are: numbers in their own units, categories by name, missing values empty. The schema has the range of each column over the whole table,
-as somebody who knows the columns would write it.
+as a person who knows the columns would write it.
 """
 import csv
 import gzip

@@ -46,14 +46,18 @@ pub(crate) fn run(look: &Look, screen: &mut Screen) -> Result<(), Failure> {
     }
     let drawable = model.bends.is_some() && look.units.is_none();
     if !drawable && (look.output.is_some() || look.units.is_some()) {
-        let (flags, has) = match model.bends {
-            Some(_) => ("--units draws", "no units"),
-            None => ("--output and --units draw", "weights only"),
+        let text = match model.bends {
+            Some(_) => {
+                "--units draws networks, and this additive regression has no units; leave it out"
+                    .into()
+            }
+            None => format!(
+                "--output draws networks and additive regressions, --units networks, and this {} model has weights only; \
+                 leave them out",
+                model.link.name()
+            ),
         };
-        return Err(Failure::Misplaced(format!(
-            "{flags} networks, and this {} model has {has}; leave them out",
-            model.link.name()
-        )));
+        return Err(Failure::Misplaced(text));
     }
     if let Some(path) = &look.output {
         let inputs = std::slice::from_ref(&look.model);

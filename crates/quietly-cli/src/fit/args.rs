@@ -227,7 +227,7 @@ impl ModelArgs {
         } else {
             let network = self.parameters.typed(|group| group == ParameterGroup::Network);
             if !network.is_empty() {
-                let here = format!("fit {}", named.name());
+                let here = format!("fit {}", spec.family.name());
                 return Err(foreign(&network, "fit kan", &here));
             }
         }

@@ -1,5 +1,5 @@
 //! The weights of models that have them, as a table.
-use quietly::{Affine, Link, Model, VarianceShares};
+use quietly::{Affine, AnyAlgorithm, Link, Model, VarianceShares};
 use serde_json::{Value, json};
 
 use crate::{format, terminal::WIDTH};
@@ -72,7 +72,11 @@ pub(super) fn table(model: &Model) -> String {
 
 /// What is added to the sum: a line for every column that bends, and one for all pairs.
 fn bends(model: &Model) -> Vec<String> {
-    let Some(bends) = &model.bends else { return Vec::new() };
+    let Some(bends) = &model.bends else {
+        let none = "The private gate kept none of the bends that were planned: the linear model stands alone.";
+        let planned = matches!(model.plan.algorithm(), AnyAlgorithm::Additive(_));
+        return if planned { vec![format::wrap(none, "", WIDTH)] } else { Vec::new() };
+    };
     let names = names(model);
     let VarianceShares { columns, pairs, .. } = model.shares_of_variance();
     let all = "all pairs of them";
