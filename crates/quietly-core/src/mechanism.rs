@@ -187,7 +187,6 @@ pub struct Stage {
 /// * [`Sampler::OrderedPartition`]: the same, and a replaced row keeps its place. One that joins or leaves moves all after it: plans
 ///   under that relation are refused before they come here.
 ///
-///
 /// A stage that runs instead of another is covered by that one's price ([`branches`]).
 ///
 /// # Errors
